@@ -1,0 +1,153 @@
+/**
+ * THE SEAM. Core knows leadership only through these types; a store knows
+ * leadership only by implementing them.
+ *
+ * Six promises every backend makes (the conformance suite proves them):
+ *
+ * 1. A grant is atomic against all other grants of the same election.
+ * 2. `askedAt` is never later than the sending of the request the store granted.
+ * 3. `"lost"` is answered only when it is certain. Not knowing is a throw.
+ * 4. Tokens strictly rise; what could reset them is stated in the docs.
+ * 5. `release` never harms a successor, however late it arrives.
+ * 6. Every call ends soon after its signal aborts.
+ *
+ * A backend never calls core, never retries on its own account and never
+ * decides how long a leadership lasts: it says when it asked and what the
+ * store answered.
+ */
+
+/** What a backend can and cannot promise, in words the docs are generated from. */
+export interface Guarantees {
+  /** How strongly two grants exclude each other. */
+  readonly exclusion: "linearizable" | "single-primary" | "best-effort";
+  /** Whose clock ends a lease that is not renewed. */
+  readonly expiry: "observer" | "store" | "connection" | "quorum";
+  /** Where the fencing token comes from. */
+  readonly token: "record" | "revision" | "term" | "unfenced";
+  /** Whether waiting candidates are served in order. */
+  readonly succession: "fifo" | "unordered";
+  /** Smallest lease the store can keep, and the step it rounds up to. */
+  readonly ttl: { readonly minMs: number; readonly stepMs: number };
+}
+
+/** One candidate's wish to lead one election. */
+export interface Candidacy {
+  readonly election: string;
+  /** Unique per start: never reused, so a record that names it is ours for certain. */
+  readonly candidate: string;
+  /** Published to observers with the leadership. */
+  readonly value: string;
+  readonly ttlMs: number;
+  /** Longest sleep between two looks at the store while waiting (under a watch, if there is one). */
+  readonly retryMs: number;
+  /** Longest a single request may take. */
+  readonly attemptMs: number;
+}
+
+/** Who leads, as the store tells it. */
+export interface Leader {
+  readonly candidate: string;
+  readonly token: bigint;
+  readonly value: string;
+  /**
+   * When the leadership began, by the *leader's* wall clock, in epoch
+   * milliseconds; `undefined` where the store does not record it. For people to
+   * read; never compare it with a local clock to decide anything.
+   */
+  readonly since?: number | undefined;
+}
+
+/** Every call carries a signal, and ends soon after it aborts. */
+export interface CallOptions {
+  readonly signal: AbortSignal;
+}
+
+export interface CampaignOptions extends CallOptions {
+  /** `false`: one attempt, `null` if someone else leads. `true`: wait for office. */
+  readonly wait: boolean;
+}
+
+export interface ObserveOptions extends CallOptions {
+  /** Longest silence before the store is asked again. */
+  readonly pollMs: number;
+  /** Longest a single request may take. */
+  readonly attemptMs: number;
+}
+
+/** The store extended the lease, by a request sent no earlier than `askedAt` (monotonic milliseconds). */
+export interface Extension {
+  readonly askedAt: number;
+}
+
+/** A granted lease, in the hands of one term. */
+export interface Hold {
+  readonly token: bigint;
+  /** Monotonic instant just before the request that was granted was sent. */
+  readonly askedAt: number;
+  /** What the store really granted, where it may differ from what was asked. */
+  readonly ttlMs: number;
+  /** Aborts when the store says the lease is gone. A hint: may come late or never. */
+  readonly revoked?: AbortSignal | undefined;
+  /** Extends the lease. Throws = unknown. */
+  renew(options: CallOptions): Promise<Extension | "lost">;
+  /** Publishes a new value and extends the lease. Throws = unknown. */
+  proclaim(value: string, options: CallOptions): Promise<Extension | "lost">;
+  /** Gives the lease back. Idempotent, and harmless if it is long gone. Throws = unknown. */
+  release(options: CallOptions): Promise<void>;
+}
+
+export interface Backend extends AsyncDisposable {
+  readonly name: string;
+  readonly guarantees: Guarantees;
+  /**
+   * Stands for office. Resolves with a hold that was confirmed after the last
+   * wait, or with `null` if `wait` is false and someone else leads. A cancelled
+   * campaign leaves nothing behind that could win later.
+   */
+  campaign(candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null>;
+  /**
+   * Follows who leads: the present leader first, then every change it gets to
+   * see. It may skip leaders, never goes back to an older one, yields `null`
+   * while nobody leads, and throws when the store cannot be asked.
+   */
+  observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null>;
+  /** Small durable records by compare-and-swap, bound to no lease (cron, fences). */
+  readonly records: RecordStore;
+}
+
+/** One version of a stored record. */
+export interface Entry<R = string> {
+  /**
+   * Number of this version: strictly rising for a key, never reused, not even
+   * after the record was vacated or the process restarted. Fencing tokens are
+   * made of it.
+   */
+  readonly version: bigint;
+  readonly record: R;
+  /**
+   * Only for stores that time leases themselves: milliseconds the record is
+   * still valid by the *store's* clock, zero or less when it has expired.
+   */
+  readonly expiresInMs?: number | undefined;
+}
+
+/**
+ * Three methods that turn a store into a {@link Backend} (through
+ * `recordBackend`). Keys are election names, already checked but not encoded.
+ */
+export interface RecordStore<R = string> extends AsyncDisposable {
+  /** The newest record. May be stale: it decides nothing by itself. */
+  read(key: string, options: CallOptions): Promise<Entry<R> | null>;
+  /**
+   * Writes if the current version is `expected` (`null`: if there is none).
+   * `null` = not current, certainly not written. Throws = unknown.
+   */
+  write(key: string, expected: bigint | null, record: R, options: CallOptions): Promise<Entry<R> | null>;
+  /** Calls `wake` when the record may have changed, until the signal aborts. A hint. */
+  watch?(key: string, wake: () => void, options: CallOptions): Promise<void>;
+  /**
+   * `true` only if the holder of this record is certainly gone for ever, so
+   * that nobody need wait for its lease to run out. Anything else is `false`.
+   */
+  abandoned?(entry: Entry<R>, options: CallOptions): Promise<boolean>;
+}

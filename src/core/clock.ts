@@ -1,0 +1,58 @@
+/**
+ * The only file that touches time and chance. Everything else is handed a
+ * {@link Clock}, so that the simulator can run the very same code on virtual
+ * time, and so that no lease is ever measured by a clock that jumps.
+ */
+import { randomBytes } from "node:crypto";
+import { uptime } from "node:os";
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Monotonic milliseconds. Leases are measured by it, and only within one process. */
+  now(): number;
+  /** Epoch milliseconds of the wall clock. It jumps: for people, and to *suspect* a suspend. */
+  wall(): number;
+  /** Milliseconds since boot, suspended time included. Coarse. Decides what `wall` suspects. */
+  boot(): number;
+  /** Calls back once, perhaps early or late: the callee re-reads the clock. */
+  after(delayMs: number, callback: () => void): Timer;
+  /** Uniform in [0, 1). */
+  random(): number;
+  /** A hex string nobody else has. */
+  uniqueId(): string;
+}
+
+/** Node fires timers beyond this at once; longer waits are cut and re-armed by the callee. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+class SystemClock implements Clock {
+  now(): number {
+    return performance.now();
+  }
+
+  wall(): number {
+    return Date.now();
+  }
+
+  boot(): number {
+    return uptime() * 1000;
+  }
+
+  after(delayMs: number, callback: () => void): Timer {
+    const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS));
+    return { cancel: () => clearTimeout(handle) };
+  }
+
+  random(): number {
+    return Math.random();
+  }
+
+  uniqueId(): string {
+    return randomBytes(8).toString("hex");
+  }
+}
+
+export const systemClock: Clock = new SystemClock();

@@ -1,0 +1,84 @@
+/**
+ * Waiting, bounded and abortable. `AbortSignal.any` and `AbortSignal.timeout`
+ * are not used anywhere: on Node 20 their combination is lost to the garbage
+ * collector, and with a long-lived parent it leaks. Links are made and unmade
+ * by hand.
+ */
+import type { Clock } from "./clock.js";
+import { ConclaveError } from "./errors.js";
+
+/** Calls `listener` when the signal aborts, at once if it has. Returns the unlink. */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  if (signal.aborted) {
+    listener();
+    return () => {};
+  }
+  signal.addEventListener("abort", listener, { once: true });
+  return () => signal.removeEventListener("abort", listener);
+}
+
+/** Sleeps. Resolves early, without a throw, when the signal aborts. */
+export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer?.cancel();
+      unlink();
+      resolve();
+    };
+    let timer: ReturnType<Clock["after"]> | undefined;
+    let unlink = (): void => {};
+    if (signal.aborted) return resolve();
+    timer = clock.after(delayMs, done);
+    unlink = onAbort(signal, done);
+  });
+}
+
+/**
+ * Runs `call` with a signal that aborts after `limitMs` or with `signal`, and
+ * stops waiting at that moment whether or not `call` honours it: a store client
+ * that hangs must not take the caller with it. What `call` does later is lost.
+ */
+export async function bounded<T>(
+  clock: Clock,
+  limitMs: number,
+  signal: AbortSignal,
+  what: string,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const controller = new AbortController();
+  let timer: ReturnType<Clock["after"]> | undefined;
+  let unlink = (): void => {};
+  const cut = new Promise<never>((_, reject) => {
+    const stop = (reason: unknown): void => {
+      controller.abort(reason);
+      reject(reason);
+    };
+    timer = clock.after(limitMs, () =>
+      stop(new ConclaveError("timeout", `${what} was not answered within ${Math.round(limitMs)} ms; whether it took effect is unknown`)),
+    );
+    unlink = onAbort(signal, () => stop(signal.reason));
+  });
+  try {
+    const calling = call(controller.signal);
+    calling.catch(() => {}); // if the cut wins the race, a late rejection is nobody's
+    return await Promise.race([calling, cut]);
+  } finally {
+    timer?.cancel();
+    unlink();
+  }
+}
+
+/** A promise and its handles (`Promise.withResolvers` is not on Node 20). */
+export interface Deferred<T> {
+  readonly promise: Promise<T>;
+  resolve(value: T): void;
+}
+
+export function deferred<T>(): Deferred<T> {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((r) => {
+    resolve = r;
+  });
+  return { promise, resolve };
+}
