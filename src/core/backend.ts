@@ -125,6 +125,12 @@ export interface Entry<R = string> {
   readonly version: bigint;
   readonly record: R;
   /**
+   * What tells a renewal from any other write, where they differ (someone edits
+   * a label of a Kubernetes Lease): records with equal marks count as unchanged.
+   * Without it every new version is a renewal.
+   */
+  readonly mark?: string | undefined;
+  /**
    * Only for stores that time leases themselves: milliseconds the record is
    * still valid by the *store's* clock, zero or less when it has expired.
    */
@@ -143,11 +149,15 @@ export interface RecordStore<R = string> extends AsyncDisposable {
    * `null` = not current, certainly not written. Throws = unknown.
    */
   write(key: string, expected: bigint | null, record: R, options: CallOptions): Promise<Entry<R> | null>;
-  /** Calls `wake` when the record may have changed, until the signal aborts. A hint. */
+  /**
+   * Calls `wake` once when the watch is armed and then whenever the record may
+   * have changed, until the signal aborts. A hint: it may miss, repeat or end early.
+   */
   watch?(key: string, wake: () => void, options: CallOptions): Promise<void>;
   /**
-   * `true` only if the holder of this record is certainly gone for ever, so
+   * `true` only if the holder of this version is certainly gone for ever, so
    * that nobody need wait for its lease to run out. Anything else is `false`.
+   * Asked several times a second while waiting: it must be cheap.
    */
-  abandoned?(entry: Entry<R>, options: CallOptions): Promise<boolean>;
+  abandoned?(key: string, version: bigint, options: CallOptions): Promise<boolean>;
 }

@@ -1,0 +1,64 @@
+/**
+ * Elections within one process: for tests, for development, and for code that
+ * wants the same API whether or not there is a second copy of it.
+ *
+ * Candidates exclude each other only if they share the backend object.
+ */
+import type { Backend, CallOptions, Entry, RecordStore } from "../../core/backend.js";
+import type { Clock } from "../../core/clock.js";
+import { systemClock } from "../../core/clock.js";
+import { onAbort } from "../../core/waiting.js";
+import { recordBackend } from "../../record/backend.js";
+import { textLeases } from "../../record/codec.js";
+
+class MemoryStore implements RecordStore {
+  readonly #entries = new Map<string, Entry>();
+  readonly #watchers = new Map<string, Set<() => void>>();
+  #version = 0n;
+
+  async read(key: string, { signal }: CallOptions): Promise<Entry | null> {
+    signal.throwIfAborted();
+    return this.#entries.get(key) ?? null;
+  }
+
+  async write(key: string, expected: bigint | null, record: string, { signal }: CallOptions): Promise<Entry | null> {
+    signal.throwIfAborted();
+    if ((this.#entries.get(key)?.version ?? null) !== expected) return null;
+    const entry = { version: ++this.#version, record };
+    this.#entries.set(key, entry);
+    for (const wake of this.#watchers.get(key) ?? []) wake();
+    return entry;
+  }
+
+  watch(key: string, wake: () => void, { signal }: CallOptions): Promise<void> {
+    const watchers = this.#watchers.get(key) ?? new Set();
+    this.#watchers.set(key, watchers.add(wake));
+    wake();
+    return new Promise((resolve) => {
+      onAbort(signal, () => {
+        watchers.delete(wake);
+        if (watchers.size === 0 && this.#watchers.get(key) === watchers) this.#watchers.delete(key);
+        resolve();
+      });
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+/** A backend that lives and dies with this process. Share the object to share the election. */
+export function memoryBackend(options: { readonly clock?: Clock } = {}): Backend {
+  return recordBackend({
+    name: "memory",
+    guarantees: {
+      exclusion: "linearizable",
+      expiry: "observer",
+      token: "record",
+      succession: "unordered",
+      ttl: { minMs: 100, stepMs: 1 },
+    },
+    leases: textLeases(new MemoryStore()),
+    records: new MemoryStore(),
+    clock: options.clock ?? systemClock,
+  });
+}

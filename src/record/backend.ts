@@ -1,0 +1,193 @@
+/**
+ * Any store with compare-and-swap becomes a {@link Backend}: campaign, renewal,
+ * expiry, tokens and observation, written once. The store brings three methods.
+ */
+import type {
+  Backend,
+  CampaignOptions,
+  Candidacy,
+  Entry,
+  Guarantees,
+  Hold,
+  Leader,
+  ObserveOptions,
+  RecordStore,
+} from "../core/backend.js";
+import type { Clock } from "../core/clock.js";
+import { systemClock } from "../core/clock.js";
+import { bounded, sleep } from "../core/waiting.js";
+import { RecordHold } from "./hold.js";
+import type { LeaseRecord, Observation } from "./lease.js";
+import { judge, leaderOf, observed } from "./lease.js";
+import { Waker } from "./waker.js";
+
+export interface RecordBackendOptions {
+  readonly name: string;
+  readonly guarantees: Guarantees;
+  readonly leases: RecordStore<LeaseRecord>;
+  /** Durable records bound to no lease (see {@link Backend.records}). */
+  readonly records: RecordStore;
+  readonly clock?: Clock;
+  /** A wake-up that many see is answered after a random part of this, so that not all write at once. */
+  readonly wakeJitterMs?: number;
+  /** Polls come every `retryMs` x [1, 1 + pollJitter). */
+  readonly pollJitter?: number;
+}
+
+/** How often the store is asked whether a holder is certainly dead, where it can tell. */
+const ABANDONED_CHECK_MS = 200;
+/** Lost races that a single, non-waiting attempt follows before it says that someone else leads. */
+const MOST_RACES = 3;
+
+export function recordBackend(options: RecordBackendOptions): Backend {
+  return new RecordBackend(options);
+}
+
+class RecordBackend implements Backend {
+  readonly name: string;
+  readonly guarantees: Guarantees;
+  readonly records: RecordStore;
+  readonly #leases: RecordStore<LeaseRecord>;
+  readonly #clock: Clock;
+  readonly #wakeJitterMs: number;
+  readonly #pollJitter: number;
+  /** What this process saw change, and when. Kept over failed calls: an outage must not restart the wait. */
+  readonly #seen = new Map<string, Observation>();
+  /** Keeps `since` unique among our own terms, whatever the wall clock does. */
+  #lastSince = 0;
+
+  constructor(options: RecordBackendOptions) {
+    this.name = options.name;
+    this.guarantees = options.guarantees;
+    this.records = options.records;
+    this.#leases = options.leases;
+    this.#clock = options.clock ?? systemClock;
+    this.#wakeJitterMs = options.wakeJitterMs ?? 0;
+    this.#pollJitter = options.pollJitter ?? 0.25;
+  }
+
+  async campaign(candidacy: Candidacy, { wait, signal }: CampaignOptions): Promise<Hold | null> {
+    const waker = new Waker(this.#clock, this.#leases, candidacy.election);
+    try {
+      for (let races = 0; ; races++) {
+        const entry = await this.#read(candidacy.election, candidacy.attemptMs, signal);
+        const verdict = await this.#judge(entry, candidacy, signal);
+        if (verdict.kind === "open") {
+          const hold = await this.#acquire(candidacy, verdict.expected, signal);
+          if (hold !== null) return hold;
+          if (!wait && races >= MOST_RACES) return null;
+          // Someone was faster, or the read was stale: the first time look again at once, then ever more patiently.
+          if (races > 0) await waker.wait(this.#clock.random() * Math.min(races * 20, candidacy.retryMs), signal);
+        } else {
+          if (!wait) return null;
+          races = 0;
+          await this.#pause(waker, entry, candidacy, verdict.waitMs, signal);
+        }
+        signal.throwIfAborted();
+      }
+    } finally {
+      waker.close();
+    }
+  }
+
+  async *observe(election: string, options: ObserveOptions): AsyncGenerator<Leader | null, void, undefined> {
+    const { signal, pollMs, attemptMs } = options;
+    const waker = new Waker(this.#clock, this.#leases, election);
+    let last: Leader | null | undefined;
+    let newest = -1n;
+    try {
+      while (!signal.aborted) {
+        const entry = await this.#read(election, attemptMs, signal);
+        const seen = this.#seen.get(election);
+        if (entry === null || entry.version >= newest) {
+          newest = entry?.version ?? newest;
+          const leader = leaderOf(entry, seen, pollMs, this.#clock.now());
+          if (last === undefined || !sameLeader(last, leader)) yield (last = leader);
+        }
+        // While someone leads, look again when its silence would be long enough to call the office vacant.
+        const untilSilent = last && seen ? seen.at + (entry?.record.ttlMs ?? pollMs) - this.#clock.now() : pollMs;
+        await waker.wait(Math.min(this.#pollAfter(pollMs), Math.max(1, untilSilent)), signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      waker.close();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#leases[Symbol.asyncDispose]();
+    await this.records[Symbol.asyncDispose]();
+  }
+
+  async #read(key: string, attemptMs: number, signal: AbortSignal): Promise<Entry<LeaseRecord> | null> {
+    const entry = await bounded(this.#clock, attemptMs, signal, `reading election "${key}"`, (s) =>
+      this.#leases.read(key, { signal: s }),
+    );
+    if (entry === null) this.#seen.delete(key);
+    else this.#seen.set(key, observed(this.#seen.get(key), entry, this.#clock.now(), attemptMs));
+    return entry;
+  }
+
+  async #judge(entry: Entry<LeaseRecord> | null, candidacy: Candidacy, signal: AbortSignal): Promise<ReturnType<typeof judge>> {
+    const { election, candidate, ttlMs } = candidacy;
+    const verdict = judge(entry, this.#seen.get(election), candidate, ttlMs, this.#clock.now());
+    if (verdict.kind === "open" || entry === null) return verdict;
+    return (await this.#abandoned(entry, candidacy, signal)) ? { kind: "open", expected: entry.version } : verdict;
+  }
+
+  async #acquire(candidacy: Candidacy, expected: bigint | null, signal: AbortSignal): Promise<Hold | null> {
+    const { election, candidate, ttlMs, value, attemptMs } = candidacy;
+    this.#lastSince = Math.max(this.#clock.wall(), this.#lastSince + 1);
+    const record = { holder: candidate, ttlMs, value, since: this.#lastSince, token: null };
+    const askedAt = this.#clock.now();
+    const entry = await bounded(this.#clock, attemptMs, signal, `standing for election "${election}"`, (s) =>
+      this.#leases.write(election, expected, record, { signal: s }),
+    );
+    if (entry === null) return null;
+    return new RecordHold(this.#clock, this.#leases, { key: election, record, version: entry.version, askedAt });
+  }
+
+  /** Sleeps until it is worth looking again: a wake, the end of the lease, the next poll, or a death. */
+  async #pause(
+    waker: Waker,
+    entry: Entry<LeaseRecord> | null,
+    candidacy: Candidacy,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const until = this.#clock.now() + Math.min(Math.max(1, waitMs), this.#pollAfter(candidacy.retryMs));
+    for (;;) {
+      const left = until - this.#clock.now();
+      const slice = this.#leases.abandoned ? Math.min(left, ABANDONED_CHECK_MS) : left;
+      const woken = await waker.wait(Math.max(0, slice), signal);
+      if (woken === "aborted") return;
+      if (woken === "watch") {
+        if (this.#wakeJitterMs > 0) await sleep(this.#clock, this.#clock.random() * this.#wakeJitterMs, signal);
+        return;
+      }
+      if (this.#clock.now() >= until) return;
+      if (entry !== null && (await this.#abandoned(entry, candidacy, signal))) return;
+    }
+  }
+
+  async #abandoned(entry: Entry<LeaseRecord>, candidacy: Candidacy, signal: AbortSignal): Promise<boolean> {
+    if (this.#leases.abandoned === undefined) return false;
+    try {
+      return await bounded(this.#clock, candidacy.attemptMs, signal, "looking for the holder", (s) =>
+        this.#leases.abandoned!(candidacy.election, entry.version, { signal: s }),
+      );
+    } catch {
+      return false; // don't-know is not dead
+    }
+  }
+
+  #pollAfter(retryMs: number): number {
+    return retryMs * (1 + this.#clock.random() * this.#pollJitter);
+  }
+}
+
+function sameLeader(a: Leader | null, b: Leader | null): boolean {
+  if (a === null || b === null) return a === b;
+  return a.token === b.token && a.candidate === b.candidate && a.value === b.value;
+}

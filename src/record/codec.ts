@@ -1,0 +1,71 @@
+/**
+ * Lease records as JSON text. What others wrote is hostile until checked: size
+ * first, then shape, then range; known fields are picked, the rest ignored.
+ */
+import type { Entry, RecordStore } from "../core/backend.js";
+import type { LeaseRecord } from "./lease.js";
+import { unreadable } from "./lease.js";
+
+const FORMAT = 1;
+/** Larger texts are not parsed: a record is a few hundred bytes and a value. */
+const LARGEST_TEXT = 64 * 1024;
+/** Bounds on what a foreign record may claim, so that no record can pin an election for ever. */
+const SHORTEST_TTL_MS = 100;
+const LONGEST_TTL_MS = 24 * 60 * 60 * 1000;
+
+/** Format version and ttl come first: a reader of another version needs just these. */
+export function encodeLease(record: LeaseRecord): string {
+  return JSON.stringify({
+    v: FORMAT,
+    ttlMs: record.ttlMs,
+    holder: record.holder,
+    token: record.token?.toString() ?? null,
+    since: record.since,
+    value: record.value,
+  });
+}
+
+export function decodeLease(text: string): LeaseRecord {
+  if (text.length > LARGEST_TEXT) return unreadable();
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return unreadable();
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return unreadable();
+  const { v, ttlMs, holder, token, since, value } = parsed as Record<string, unknown>;
+  const ttl = clampTtl(ttlMs);
+  if (v !== FORMAT || ttl === null) return unreadable(ttl);
+  if (holder !== null && (typeof holder !== "string" || holder.length === 0)) return unreadable(ttl);
+  if (typeof value !== "string" || typeof since !== "number" || !Number.isFinite(since)) return unreadable(ttl);
+  const number = decodeToken(token);
+  if (number === undefined) return unreadable(ttl);
+  return { holder, ttlMs: ttl, value, since, token: number };
+}
+
+export function clampTtl(ttlMs: unknown): number | null {
+  if (typeof ttlMs !== "number" || !Number.isFinite(ttlMs) || ttlMs <= 0) return null;
+  return Math.min(Math.max(ttlMs, SHORTEST_TTL_MS), LONGEST_TTL_MS);
+}
+
+/** Tokens are decimal strings of at most 20 digits: exact beyond 2^53, and never a megabyte of digits. */
+function decodeToken(token: unknown): bigint | null | undefined {
+  if (token === null) return null;
+  return typeof token === "string" && /^[0-9]{1,20}$/.test(token) ? BigInt(token) : undefined;
+}
+
+/** Puts the codec over a store of texts. */
+export function textLeases(store: RecordStore): RecordStore<LeaseRecord> {
+  const decoded = (entry: Entry | null): Entry<LeaseRecord> | null =>
+    entry === null ? null : { ...entry, record: decodeLease(entry.record) };
+  const { watch, abandoned } = store;
+  return {
+    read: async (key, options) => decoded(await store.read(key, options)),
+    write: async (key, expected, record, options) =>
+      decoded(await store.write(key, expected, encodeLease(record), options)),
+    ...(watch && { watch: (key, wake, options) => watch.call(store, key, wake, options) }),
+    ...(abandoned && { abandoned: (key, version, options) => abandoned.call(store, key, version, options) }),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,112 @@
+/** A lease held in a record: renewing, proclaiming and releasing are one guarded write each. */
+import type { CallOptions, Entry, Extension, Hold, RecordStore } from "../core/backend.js";
+import type { Clock } from "../core/clock.js";
+import { ConclaveError } from "../core/errors.js";
+import type { LeaseRecord } from "./lease.js";
+
+/** How often one call follows writes that moved the version under it without taking the office (label edits, our own late writes). */
+const MOST_ATTEMPTS = 4;
+
+export interface HeldLease {
+  readonly key: string;
+  readonly record: LeaseRecord & { readonly holder: string; readonly ttlMs: number };
+  readonly version: bigint;
+  readonly askedAt: number;
+}
+
+export class RecordHold implements Hold {
+  readonly token: bigint;
+  readonly askedAt: number;
+  readonly ttlMs: number;
+  readonly #clock: Clock;
+  readonly #store: RecordStore<LeaseRecord>;
+  readonly #key: string;
+  #record: LeaseRecord;
+  #version: bigint;
+  /** A write of ours whose answer never came may still arrive: until then an absent record proves nothing. */
+  #unresolved = false;
+  #released = false;
+  /** Calls go one after the other: two writes of ours on one version would refuse each other. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(clock: Clock, store: RecordStore<LeaseRecord>, lease: HeldLease) {
+    this.#clock = clock;
+    this.#store = store;
+    this.#key = lease.key;
+    this.token = lease.version;
+    this.askedAt = lease.askedAt;
+    this.ttlMs = lease.record.ttlMs;
+    this.#version = lease.version;
+    this.#record = { ...lease.record, token: lease.version };
+  }
+
+  renew(options: CallOptions): Promise<Extension | "lost"> {
+    return this.#inTurn(() => this.#extend(options));
+  }
+
+  /** If it throws, whether the value was published is unknown; the next renewal publishes it. */
+  proclaim(value: string, options: CallOptions): Promise<Extension | "lost"> {
+    return this.#inTurn(() => {
+      this.#record = { ...this.#record, value };
+      return this.#extend(options);
+    });
+  }
+
+  release(options: CallOptions): Promise<void> {
+    this.#released = true;
+    return this.#inTurn(async () => {
+      await this.#write({ ...this.#record, holder: null, value: "" }, options);
+    });
+  }
+
+  async #extend(options: CallOptions): Promise<Extension | "lost"> {
+    if (this.#released) return "lost";
+    return this.#write(this.#record, options);
+  }
+
+  /** Writes on the version we know; follows it while the record is still ours. */
+  async #write(record: LeaseRecord, options: CallOptions): Promise<Extension | "lost"> {
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      options.signal.throwIfAborted();
+      const askedAt = this.#clock.now();
+      const written = await this.#send(record, options);
+      if (written !== null) {
+        this.#version = written.version;
+        return { askedAt };
+      }
+      const entry = await this.#store.read(this.#key, options);
+      if (this.#lost(entry)) return "lost";
+      if (entry === null || !this.#ours(entry)) break;
+      this.#version = entry.version;
+    }
+    throw new ConclaveError("unavailable", `the record of election "${this.#key}" changed under the write; its state is not known yet`);
+  }
+
+  async #send(record: LeaseRecord, options: CallOptions): Promise<Entry<LeaseRecord> | null> {
+    try {
+      return await this.#store.write(this.#key, this.#version, record, options);
+    } catch (error) {
+      this.#unresolved = true;
+      throw error;
+    }
+  }
+
+  /** Our term's record, whoever moved the version. The acquiring write has no token yet; its `since` is ours alone. */
+  #ours(entry: Entry<LeaseRecord>): boolean {
+    const { holder, token, since } = entry.record;
+    if (holder !== this.#record.holder) return false;
+    return token === null ? since === this.#record.since : token === this.token;
+  }
+
+  /** Only what is certain. A version not newer than ours is a stale read, and no proof of anything. */
+  #lost(entry: Entry<LeaseRecord> | null): boolean {
+    if (entry === null) return !this.#unresolved;
+    return entry.version > this.#version && !this.#ours(entry);
+  }
+
+  #inTurn<T>(call: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(call);
+    this.#turn = result.catch(() => {});
+    return result;
+  }
+}
