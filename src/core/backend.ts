@@ -96,9 +96,18 @@ export interface Hold {
   release(options: CallOptions): Promise<void>;
 }
 
+/** Timings a store's users are used to; an election's own options override them. */
+export interface TimingDefaults {
+  readonly ttlMs?: number;
+  readonly renewMs?: number;
+  readonly renewDeadlineMs?: number;
+  readonly retryMs?: number;
+}
+
 export interface Backend extends AsyncDisposable {
   readonly name: string;
   readonly guarantees: Guarantees;
+  readonly timing?: TimingDefaults | undefined;
   /**
    * Stands for office. Resolves with a hold that was confirmed after the last
    * wait, or with `null` if `wait` is false and someone else leads. A cancelled

@@ -69,6 +69,26 @@ export async function bounded<T>(
   }
 }
 
+/**
+ * Waits for `promise`, but not beyond the abort of `signal`. What comes after
+ * that is handed to `late`.
+ */
+export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>, late?: (value: T) => void): Promise<T> {
+  let unlink = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    unlink = onAbort(signal, () => {
+      promise.then((value) => late?.(value)).catch(() => {});
+      reject(signal.reason);
+    });
+  });
+  aborted.catch(() => {});
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    unlink();
+  }
+}
+
 /** A promise and its handles (`Promise.withResolvers` is not on Node 20). */
 export interface Deferred<T> {
   readonly promise: Promise<T>;

@@ -12,6 +12,7 @@ import type {
   Leader,
   ObserveOptions,
   RecordStore,
+  TimingDefaults,
 } from "../core/backend.js";
 import type { Clock } from "../core/clock.js";
 import { systemClock } from "../core/clock.js";
@@ -27,6 +28,7 @@ export interface RecordBackendOptions {
   readonly leases: RecordStore<LeaseRecord>;
   /** Durable records bound to no lease (see {@link Backend.records}). */
   readonly records: RecordStore;
+  readonly timing?: TimingDefaults;
   readonly clock?: Clock;
   /** A wake-up that many see is answered after a random part of this, so that not all write at once. */
   readonly wakeJitterMs?: number;
@@ -46,6 +48,7 @@ export function recordBackend(options: RecordBackendOptions): Backend {
 class RecordBackend implements Backend {
   readonly name: string;
   readonly guarantees: Guarantees;
+  readonly timing: TimingDefaults | undefined;
   readonly records: RecordStore;
   readonly #leases: RecordStore<LeaseRecord>;
   readonly #clock: Clock;
@@ -59,6 +62,7 @@ class RecordBackend implements Backend {
   constructor(options: RecordBackendOptions) {
     this.name = options.name;
     this.guarantees = options.guarantees;
+    this.timing = options.timing;
     this.records = options.records;
     this.#leases = options.leases;
     this.#clock = options.clock ?? systemClock;

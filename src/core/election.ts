@@ -1,0 +1,382 @@
+/**
+ * A named contest, and one candidate's part in it.
+ *
+ * This does not make it impossible that two processes *act* at once: a process
+ * can be stopped between looking at `term.held` and acting on it. What is
+ * promised is that no two candidates get `true` from `term.held` at the same
+ * instant (as far as the backend's guarantees reach), and that every term has a
+ * token by which a resource can refuse the leader of the past.
+ */
+import type { Backend, Candidacy, Hold, Leader } from "./backend.js";
+import { Backoff } from "./backoff.js";
+import type { Clock } from "./clock.js";
+import { systemClock } from "./clock.js";
+import { Deadline, readClocks } from "./deadline.js";
+import type { Reading } from "./deadline.js";
+import { ConclaveError, describe, isRetriable } from "./errors.js";
+import { Emitter } from "./events.js";
+import type { EventName, Listener, Logger } from "./events.js";
+import { Keeper } from "./keeper.js";
+import { checkId, checkName, checkValue, defaultId } from "./names.js";
+import { LeaderFeed, observeLeaders } from "./observe.js";
+import { Term } from "./term.js";
+import { resolveTiming } from "./timing.js";
+import type { Timing, TimingOptions } from "./timing.js";
+import { serve } from "./work.js";
+import type { Work } from "./work.js";
+import { bounded, onAbort, sleep, untilAborted } from "./waiting.js";
+
+export interface ElectionOptions extends TimingOptions {
+  /** Name of the contest: candidates with the same name on the same store stand against each other. */
+  readonly name: string;
+  readonly backend: Backend;
+  /** Readable part of the candidate's id; a random part is always added. Default: the host's name. */
+  readonly id?: string | undefined;
+  /** What observers see while this candidate leads. Default: the candidate's id. */
+  readonly value?: string | undefined;
+  /** The candidate does not stand before this says `true`. Asked again after `retryMs`. */
+  readonly ready?: ((options: { signal: AbortSignal }) => boolean | Promise<boolean>) | undefined;
+  readonly logger?: Logger | undefined;
+  /** Time and chance. For tests. */
+  readonly clock?: Clock | undefined;
+  /** Whether `close()` closes the backend too. Default `false`: who opens, closes. */
+  readonly closeBackend?: boolean | undefined;
+}
+
+type State =
+  | { readonly kind: "idle" }
+  | { readonly kind: "standing" }
+  | { readonly kind: "leading"; readonly keeper: Keeper };
+
+export class Election implements AsyncDisposable {
+  readonly name: string;
+  /** This candidate's id: never used before, never used again. */
+  readonly candidate: string;
+  readonly timing: Timing;
+  readonly backend: Backend;
+  readonly #clock: Clock;
+  readonly #ready: ElectionOptions["ready"];
+  readonly #closeBackend: boolean;
+  readonly #candidacy: Candidacy;
+  readonly #events: Emitter;
+  readonly #feed: LeaderFeed;
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<unknown>>();
+  #state: State = { kind: "idle" };
+  #run = false;
+  #closed: Promise<void> | undefined;
+  /** Highest token of any leader seen, and of our own terms: what is granted must be newer. */
+  #seenToken = -1n;
+  #ownToken = -1n;
+
+  constructor(options: ElectionOptions) {
+    this.name = checkName(options.name);
+    this.backend = options.backend;
+    this.#clock = options.clock ?? systemClock;
+    this.timing = resolveTiming(options, options.backend.timing ?? {}, options.backend.guarantees);
+    this.candidate = `${checkId(options.id ?? defaultId())}-${this.#clock.uniqueId()}`;
+    const value = checkValue(options.value ?? this.candidate);
+    const { ttlMs, retryMs, attemptMs } = this.timing;
+    this.#candidacy = { election: this.name, candidate: this.candidate, value, ttlMs, retryMs, attemptMs };
+    this.#ready = options.ready;
+    this.#closeBackend = options.closeBackend ?? false;
+    this.#events = new Emitter(this.name, this.candidate, options.logger);
+    this.#feed = new LeaderFeed(this.#events, (signal) => this.observe({ signal }));
+  }
+
+  /** Calls `listener` for each event from now on. Returns the way to stop. Listeners cannot disturb the election. */
+  on<E extends EventName>(event: E, listener: Listener<E>): () => void {
+    const off = this.#events.on(event, listener);
+    if (event !== "leader" || this.#closing.signal.aborted) return off;
+    this.#feed.start();
+    return () => {
+      off();
+      if (this.#events.count("leader") === 0) void this.#feed.stop();
+    };
+  }
+
+  /** Whether this candidate leads at this very moment. */
+  get leading(): boolean {
+    return this.term?.held ?? false;
+  }
+
+  /** The term this candidate is in, if any. */
+  get term(): Term | undefined {
+    return this.#state.kind === "leading" ? this.#state.keeper.term : undefined;
+  }
+
+  /**
+   * Stands, works, and stands again, for ever, until `signal` aborts or the
+   * election is closed; then the work is stopped and the office given up, in
+   * that order. Errors are events, never a rejection. `work` that returns or
+   * throws ends its term; the next begins only after the last one's work has
+   * settled.
+   */
+  async run(work: Work, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    this.#assertFree();
+    this.#run = true;
+    const stop = this.#stopSignal(options.signal);
+    const running = this.#runUntil(work, stop.signal).finally(() => {
+      this.#run = false;
+      stop.unlink();
+    });
+    return this.#track(running);
+  }
+
+  /**
+   * Stands and waits for office. Passing faults of the store are waited out;
+   * permanent ones (credentials, permissions, invalid options) reject, and so
+   * does the signal. The term is yours to `resign()`.
+   */
+  async campaign(options: { readonly signal?: AbortSignal } = {}): Promise<Term> {
+    this.#assertFree();
+    const stop = this.#stopSignal(options.signal);
+    return this.#track(
+      this.#campaign(stop.signal, false)
+        .then((keeper) => keeper.term)
+        .finally(stop.unlink),
+    );
+  }
+
+  /** One attempt: the term, or `null` if someone else leads or we are not ready. Rejects if the store cannot be asked. */
+  async tryCampaign(options: { readonly signal?: AbortSignal } = {}): Promise<Term | null> {
+    this.#assertFree();
+    const stop = this.#stopSignal(options.signal);
+    return this.#track(this.#try(stop.signal).finally(stop.unlink));
+  }
+
+  /** Who leads now, by the store; `null` = nobody. Rejects if the store cannot be asked. */
+  async leader(options: { readonly signal?: AbortSignal } = {}): Promise<Leader | null> {
+    const stop = this.#stopSignal(options.signal);
+    const { attemptMs, retryMs } = this.timing;
+    const ask = async (signal: AbortSignal): Promise<Leader | null> => {
+      for await (const leader of this.backend.observe(this.name, { signal, pollMs: retryMs, attemptMs })) return leader;
+      throw stop.signal.reason ?? new ConclaveError("unavailable", "the store did not say who leads");
+    };
+    return this.#track(bounded(this.#clock, 2 * attemptMs, stop.signal, "asking who leads", ask).finally(stop.unlink));
+  }
+
+  /**
+   * Follows who leads: the present leader first (`null` = nobody), then every
+   * change it gets to see. A slow reader skips leaders, never sees an older one
+   * after a newer. Store faults are waited out. Ends when `signal` aborts or the
+   * election is closed.
+   */
+  async *observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
+    const stop = this.#stopSignal(options.signal);
+    const { attemptMs, retryMs, ttlMs } = this.timing;
+    try {
+      const seen = (token: bigint): void => void (token > this.#seenToken && (this.#seenToken = token));
+      yield* observeLeaders({
+        follow: () => this.backend.observe(this.name, { signal: stop.signal, pollMs: retryMs, attemptMs }),
+        clock: this.#clock,
+        backoff: new Backoff(this.#clock, retryMs / 8, ttlMs / 2),
+        signal: stop.signal,
+        seen,
+        failed: (error) => this.#fail("observing", error),
+      });
+    } finally {
+      stop.unlink();
+    }
+  }
+
+  /**
+   * Ends this candidate's term, if it has one: stops the work, then hands over.
+   * `run()` stands again after a pause. From inside the work itself use
+   * `term.resign()`: this one waits for the work.
+   */
+  async resign(): Promise<void> {
+    if (this.#state.kind === "leading") await this.#state.keeper.endNow("resigned", "resign() was called");
+  }
+
+  /**
+   * Ends everything: withdraws, or stops the work and gives the office up.
+   * Afterwards nothing of this election is left: no timer, no listener, no
+   * request. Takes at most `drainMs` and, if the work does not stop, one ttl.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    const leading = this.#state.kind === "leading" ? this.#state.keeper : undefined;
+    const ending = leading?.endNow("closed", "the election was closed");
+    this.#closing.abort(new ConclaveError("state", `election "${this.name}" is closed`));
+    await ending;
+    await Promise.allSettled(this.#running);
+    await this.#feed.stop();
+    if (this.#closeBackend) await this.backend[Symbol.asyncDispose]();
+  }
+
+  async #runUntil(work: Work, stop: AbortSignal): Promise<void> {
+    const { retryMs, ttlMs } = this.timing;
+    const backoff = new Backoff(this.#clock, retryMs, ttlMs);
+    while (!stop.aborted) {
+      const keeper = await this.#campaign(stop, true).catch(() => undefined);
+      if (keeper === undefined) continue; // only an aborted signal gets here
+      const outcome = await serve(keeper, work, {
+        clock: this.#clock,
+        stop,
+        patienceMs: this.timing.drainMs,
+        stuck: (error) => this.#fail("working", error),
+      });
+      if (outcome.kind === "failed") this.#fail("working", outcome.error);
+      else backoff.reset();
+      await sleep(this.#clock, backoff.next(), stop);
+    }
+  }
+
+  /** Stands until in office. Rejects only when `stop` aborts or, unless `forever`, on a permanent error. */
+  async #campaign(stop: AbortSignal, forever: boolean): Promise<Keeper> {
+    const { retryMs, ttlMs } = this.timing;
+    const backoff = new Backoff(this.#clock, retryMs / 8, ttlMs / 2);
+    for (;;) {
+      stop.throwIfAborted();
+      try {
+        if (await this.#isReady(stop)) {
+          const keeper = await this.#stand(true, stop);
+          if (keeper !== null) return keeper;
+        } else {
+          await sleep(this.#clock, retryMs, stop);
+        }
+      } catch (error) {
+        stop.throwIfAborted();
+        const permanent = !isRetriable(error);
+        if (permanent && !forever) throw error;
+        this.#fail("standing", error);
+        await sleep(this.#clock, permanent ? backoff.permanent() : backoff.next(), stop);
+      }
+    }
+  }
+
+  async #try(stop: AbortSignal): Promise<Term | null> {
+    const limitMs = 2 * this.timing.attemptMs;
+    if (!(await this.#isReady(stop))) return null;
+    const keeper = await bounded(this.#clock, limitMs, stop, "standing", (signal) => this.#stand(false, signal));
+    return keeper?.term ?? null;
+  }
+
+  async #isReady(signal: AbortSignal): Promise<boolean> {
+    if (this.#ready === undefined) return true;
+    return untilAborted(signal, Promise.resolve(this.#ready({ signal })));
+  }
+
+  /** One campaign. `null`: someone else leads, or what was won could not be confirmed. */
+  async #stand(wait: boolean, signal: AbortSignal): Promise<Keeper | null> {
+    this.#state = { kind: "standing" };
+    try {
+      const base = readClocks(this.#clock);
+      const campaign = this.backend.campaign(this.#candidacy, { wait, signal });
+      const hold = await untilAborted(signal, campaign, (late) => void (late && this.#giveBack(late)));
+      if (hold === null) return null;
+      const deadline = await this.#confirm(hold, base, signal);
+      if (deadline === null) return null;
+      if (!signal.aborted) return this.#open(hold, deadline);
+      await this.#giveBack(hold);
+      throw signal.reason;
+    } finally {
+      if (this.#state.kind === "standing") this.#state = { kind: "idle" };
+    }
+  }
+
+  /**
+   * Ownership must be known to hold *now*, not when it was granted: the answer
+   * may have been long on its way, the machine may have slept, the caller may
+   * have changed its mind.
+   */
+  async #confirm(hold: Hold, base: Reading, signal: AbortSignal): Promise<Deadline | null> {
+    const { marginMs, attemptMs } = this.timing;
+    try {
+      signal.throwIfAborted();
+      this.#assertNewer(hold.token);
+      const deadline = new Deadline(this.#clock, marginMs, base);
+      deadline.extend(hold.askedAt, hold.ttlMs, base);
+      if (deadline.remainingMs() > 0) return deadline;
+      const fresh = readClocks(this.#clock);
+      const answer = await bounded(this.#clock, attemptMs, signal, "confirming", (s) => hold.renew({ signal: s }));
+      signal.throwIfAborted();
+      if (answer === "lost") return null;
+      const confirmed = new Deadline(this.#clock, marginMs, fresh);
+      confirmed.extend(answer.askedAt, hold.ttlMs, fresh);
+      if (confirmed.remainingMs() > 0) return confirmed;
+      throw new ConclaveError("timeout", "the store answers more slowly than the lease lasts; raise ttlMs");
+    } catch (error) {
+      await this.#giveBack(hold);
+      throw error;
+    }
+  }
+
+  #assertNewer(token: bigint): void {
+    // Equal to one seen may be this very grant, seen by our own observer before it came back to us.
+    if (token > this.#ownToken && token >= this.#seenToken) return;
+    const newest = this.#ownToken > this.#seenToken ? this.#ownToken : this.#seenToken;
+    throw new ConclaveError(
+      "token-regression",
+      `the store granted token ${token}, but ${newest} was seen before: it has lost its memory (restored, wiped or failed over). ` +
+        "Not leading: resources would refuse this token. Make sure that fenced resources agree, then restart the candidates.",
+    );
+  }
+
+  #open(hold: Hold, deadline: Deadline): Keeper {
+    const { name: election, candidate } = this;
+    const { value } = this.#candidacy;
+    this.#ownToken = hold.token;
+    const term = new Term({ election, candidate, token: hold.token, value, since: this.#clock.wall(), deadline });
+    const keeper = new Keeper({ clock: this.#clock, timing: this.timing, hold, term, deadline, events: this.#events });
+    const state: State = { kind: "leading", keeper };
+    this.#state = state;
+    void this.#track(
+      term.ended.then(() => {
+        if (this.#state === state) this.#state = { kind: "idle" };
+      }),
+    );
+    this.#events.log("info", `${candidate} leads with token ${term.token}`);
+    this.#events.emit("elected", { term });
+    keeper.start();
+    return keeper;
+  }
+
+  async #giveBack(hold: Hold): Promise<void> {
+    const never = new AbortController().signal;
+    try {
+      await bounded(this.#clock, this.timing.attemptMs, never, "releasing", (signal) => hold.release({ signal }));
+    } catch (error) {
+      this.#events.log("warn", `giving back token ${hold.token} failed: ${describe(error)}; it runs out by itself`);
+    }
+  }
+
+  #fail(doing: string, error: unknown): void {
+    this.#events.log(isRetriable(error) ? "warn" : "error", `${doing}: ${describe(error)}`);
+    this.#events.emit("error", { error });
+  }
+
+  #assertFree(): void {
+    if (this.#closing.signal.aborted) throw new ConclaveError("state", `election "${this.name}" is closed; open a new one`);
+    const inOffice = this.#state.kind === "leading" && this.#state.keeper.term.end === undefined;
+    if (!this.#run && !inOffice && this.#state.kind !== "standing") return;
+    throw new ConclaveError(
+      "state",
+      `this candidate is ${inOffice ? "in office" : "standing"} already; one Election is one candidate: open another for a second one`,
+    );
+  }
+
+  /** A signal that aborts with the caller's or with `close()`; linked by hand, unlinked when done. */
+  #stopSignal(signal: AbortSignal | undefined): { signal: AbortSignal; unlink: () => void } {
+    const controller = new AbortController();
+    const stop = (source: AbortSignal) => () => controller.abort(source.reason);
+    const unlinks = [this.#closing.signal, ...(signal ? [signal] : [])].map((s) => onAbort(s, stop(s)));
+    return { signal: controller.signal, unlink: () => unlinks.forEach((unlink) => unlink()) };
+  }
+
+  /** `close()` waits for all that is under way. */
+  #track<T>(promise: Promise<T>): Promise<T> {
+    const tracked = promise.catch(() => {}).finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+    return promise;
+  }
+}

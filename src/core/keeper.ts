@@ -1,0 +1,255 @@
+/**
+ * Keeps one term in office and ends it. Two arms that do not wait for each
+ * other: the renewer extends the deadline, the watchdog ends the term at the
+ * deadline even while a renewal hangs.
+ *
+ * The one order in which a term is given up: abort the signal, let the work
+ * settle, stop holding, release, report. A loss aborts at once and releases
+ * nothing: what is not ours is not ours to give.
+ */
+import type { Extension, Hold } from "./backend.js";
+import type { Clock, Timer } from "./clock.js";
+import type { Deadline } from "./deadline.js";
+import { readClocks } from "./deadline.js";
+import { describe, NotLeaderError } from "./errors.js";
+import type { Emitter } from "./events.js";
+import type { EndReason, Term, TermEnd, TermKeeper } from "./term.js";
+import type { Timing } from "./timing.js";
+import { bounded, deferred, onAbort, sleep } from "./waiting.js";
+
+export interface KeeperOptions {
+  readonly clock: Clock;
+  readonly timing: Timing;
+  readonly hold: Hold;
+  readonly term: Term;
+  readonly deadline: Deadline;
+  readonly events: Emitter;
+}
+
+/** Tries to give an office back before leaving it to its ttl. */
+const RELEASE_ATTEMPTS = 2;
+
+export class Keeper implements TermKeeper {
+  readonly term: Term;
+  readonly #clock: Clock;
+  readonly #timing: Timing;
+  readonly #hold: Hold;
+  readonly #deadline: Deadline;
+  readonly #events: Emitter;
+  /** Aborts when nothing may extend this term any more. */
+  readonly #renewing = new AbortController();
+  /** The owner of a term from `campaign()` says that its work has stopped by resigning. */
+  readonly #resigned = deferred<void>();
+  #work: Promise<unknown> | undefined;
+  #ending: Promise<TermEnd> | undefined;
+  #watchdog: Timer | undefined;
+  #rotation: Timer | undefined;
+  #unlink = (): void => {};
+  #jeopardy = false;
+
+  constructor(options: KeeperOptions) {
+    this.#clock = options.clock;
+    this.#timing = options.timing;
+    this.#hold = options.hold;
+    this.term = options.term;
+    this.#deadline = options.deadline;
+    this.#events = options.events;
+    this.term.attach(this);
+  }
+
+  start(): void {
+    this.#guard();
+    void this.#renew();
+    const { revoked } = this.#hold;
+    if (revoked) this.#unlink = onAbort(revoked, () => this.#lose("the store says the lease is gone"));
+    const { maxTermMs } = this.#timing;
+    if (maxTermMs !== undefined) {
+      this.#rotation = this.#clock.after(maxTermMs, () => {
+        void this.end("resigned", "the term reached its limit (maxTermMs)", this.#work ?? this.#resigned.promise);
+      });
+    }
+  }
+
+  /** Tells what has to settle before the office may be given up. */
+  serve(work: Promise<unknown>): void {
+    this.#work = work;
+  }
+
+  async proclaim(value: string): Promise<void> {
+    const base = readClocks(this.#clock);
+    const answer = await bounded(this.#clock, this.#timing.attemptMs, this.#renewing.signal, "proclaiming", (signal) =>
+      this.#hold.proclaim(value, { signal }),
+    );
+    if (!this.#accept(answer, base)) {
+      throw new NotLeaderError(this.term.token, "the value was not published: the term is over; stop its work");
+    }
+  }
+
+  async resign(): Promise<void> {
+    this.#resigned.resolve();
+    const ending = this.end("resigned", "resign() was called", this.#work ?? this.#resigned.promise);
+    if (this.#work === undefined) await ending;
+  }
+
+  /** Ends the term on purpose. The first reason counts; later calls wait for the same end. */
+  end(reason: EndReason, detail: string, settled: Promise<unknown>): Promise<TermEnd> {
+    this.#ending ??= this.#wind(reason, detail, settled);
+    return this.#ending;
+  }
+
+  /** Ends the term on purpose from outside: for a term from `campaign()` that is its owner's word that the work has stopped. */
+  endNow(reason: EndReason, detail: string): Promise<TermEnd> {
+    this.#resigned.resolve();
+    return this.end(reason, detail, this.#work ?? this.#resigned.promise);
+  }
+
+  /** The deadline has passed, or the store has spoken: the term holds no more. */
+  over(): void {
+    this.#stop();
+    const end = this.term.end;
+    if (end === undefined) return;
+    // Given up on purpose but the work would not stop: it ran out, and now the record may be vacated.
+    if (end.reason === "resigned" || end.reason === "closed") void this.#release().then(() => this.#report(end));
+    else this.#report(end);
+  }
+
+  async #wind(reason: EndReason, detail: string, settled: Promise<unknown>): Promise<TermEnd> {
+    if (!this.term.beginEnd(reason, detail)) return this.term.ended;
+    if (await this.#drained(settled)) {
+      if (this.term.held && this.term.finishEnding(true)) {
+        this.#stop();
+        await this.#release();
+        this.#report(this.term.end!);
+      }
+    } else if (this.term.held) {
+      // Not released: the work may still act. The deadline is the only thing that ends it for certain.
+      this.#renewing.abort();
+      this.#events.log("warn", `the work of term ${this.term.token} did not stop within ${this.#timing.drainMs} ms; its lease runs out`);
+    }
+    return this.term.ended;
+  }
+
+  async #drained(settled: Promise<unknown>): Promise<boolean> {
+    const waiting = new AbortController();
+    const unlink = onAbort(this.#renewing.signal, () => waiting.abort());
+    const timeout = sleep(this.#clock, this.#timing.drainMs, waiting.signal).then(() => false);
+    const drained = await Promise.race([settled.then(() => true), timeout]);
+    unlink();
+    waiting.abort();
+    return drained;
+  }
+
+  async #renew(): Promise<void> {
+    const { signal } = this.#renewing;
+    let failures = 0;
+    let next = this.#hold.askedAt + this.#pace();
+    for (;;) {
+      await sleep(this.#clock, Math.max(0, next - this.#clock.now()), signal);
+      const left = this.term.remainingMs;
+      if (left <= 0 || signal.aborted) return;
+      const base = readClocks(this.#clock);
+      try {
+        const answer = await this.#ask(left);
+        this.#measure(true, base.now);
+        if (!this.#accept(answer, base)) return;
+        failures = 0;
+        // A lease shared by many may answer with an older question: never ask in a tight loop for that.
+        next = Math.max(this.#extension(answer) + this.#pace(), this.#clock.now() + this.#pace() / 4);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#measure(false, base.now);
+        this.#endanger(error);
+        failures++;
+        next = this.#clock.now() + this.#retry(failures);
+      }
+    }
+  }
+
+  /** Bounded so that, however the store hangs, at least one more try fits into what is left. */
+  #ask(leftMs: number): Promise<Extension | "lost"> {
+    const limitMs = Math.min(this.#timing.attemptMs, Math.max(1, leftMs / 2));
+    return bounded(this.#clock, limitMs, this.#renewing.signal, "renewing", (signal) => this.#hold.renew({ signal }));
+  }
+
+  #extension(answer: Extension | "lost"): number {
+    return answer === "lost" ? this.#clock.now() : answer.askedAt;
+  }
+
+  /** Takes the store's answer. `false` = the term is over. */
+  #accept(answer: Extension | "lost", base: ReturnType<typeof readClocks>): boolean {
+    // First the old deadline: an answer that comes after it extends nothing, for `held` may already have said no.
+    if (!this.term.held) return false;
+    if (answer === "lost") {
+      this.#lose("the store says that the office is not ours any more");
+      return false;
+    }
+    if (this.#renewing.signal.aborted) return false;
+    this.#deadline.extend(answer.askedAt, this.#hold.ttlMs, base);
+    if (this.#jeopardy) {
+      this.#jeopardy = false;
+      this.#events.emit("safe", { term: this.term });
+    }
+    return true;
+  }
+
+  #endanger(error: unknown): void {
+    this.#events.log("warn", `renewing term ${this.term.token} failed, ${Math.round(this.term.remainingMs)} ms left: ${describe(error)}`);
+    if (this.#jeopardy) return;
+    this.#jeopardy = true;
+    this.#events.emit("jeopardy", { term: this.term, error });
+  }
+
+  #measure(ok: boolean, askedAt: number): void {
+    const latencyMs = this.#clock.now() - askedAt;
+    this.#events.emit("renewal", { term: this.term, ok, latencyMs, remainingMs: this.term.remainingMs });
+  }
+
+  #lose(detail: string): void {
+    if (this.term.finish({ reason: "revoked", detail, drained: false })) this.over();
+  }
+
+  /** Sleeps to the deadline, looks at the clock, sleeps again: timers are early, late, and do not know of renewals. */
+  #guard(): void {
+    const left = this.term.remainingMs;
+    if (left <= 0) return;
+    this.#watchdog = this.#clock.after(left, () => this.#guard());
+  }
+
+  #stop(): void {
+    this.#renewing.abort();
+    this.#watchdog?.cancel();
+    this.#rotation?.cancel();
+    this.#unlink();
+  }
+
+  /** Best effort: what is not given back runs out by itself. */
+  async #release(): Promise<void> {
+    const never = new AbortController().signal;
+    for (let attempt = 1; attempt <= RELEASE_ATTEMPTS; attempt++) {
+      try {
+        return await bounded(this.#clock, this.#timing.attemptMs, never, "releasing", (signal) => this.#hold.release({ signal }));
+      } catch (error) {
+        this.#events.log("warn", `releasing term ${this.term.token} failed: ${describe(error)}; it runs out by itself`);
+        if (attempt === RELEASE_ATTEMPTS) this.#events.emit("error", { error });
+        else await sleep(this.#clock, this.#timing.attemptMs / 4, never);
+      }
+    }
+  }
+
+  #report(end: TermEnd): void {
+    this.#events.log(end.reason === "expired" || end.reason === "revoked" ? "warn" : "info", `term ${this.term.token} ${end.reason}: ${end.detail}`);
+    this.#events.emit("ended", { term: this.term, end });
+    this.term.report(end);
+  }
+
+  /** Time between renewals, a little earlier each time so that many holders do not fall into step. */
+  #pace(): number {
+    return this.#timing.renewMs * (0.9 + 0.1 * this.#clock.random());
+  }
+
+  /** Sooner than a renewal, later with every failure, several times before the deadline. */
+  #retry(failures: number): number {
+    const { renewMs } = this.#timing;
+    return Math.min(renewMs / 2, (renewMs / 16) * 2 ** Math.min(failures, 4)) * (0.75 + 0.5 * this.#clock.random());
+  }
+}

@@ -1,0 +1,88 @@
+/** Following who leads: retried for ever, never going back. */
+import type { Leader } from "./backend.js";
+import type { Backoff } from "./backoff.js";
+import type { Clock } from "./clock.js";
+import type { Emitter } from "./events.js";
+import { sleep } from "./waiting.js";
+
+export interface ObserveLeadersOptions {
+  readonly follow: () => AsyncIterable<Leader | null>;
+  readonly clock: Clock;
+  readonly backoff: Backoff;
+  readonly signal: AbortSignal;
+  readonly seen: (token: bigint) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+export async function* observeLeaders(options: ObserveLeadersOptions): AsyncGenerator<Leader | null, void, undefined> {
+  const { signal, clock, backoff } = options;
+  const order = new LeaderOrder();
+  while (!signal.aborted) {
+    try {
+      for await (const leader of options.follow()) {
+        if (signal.aborted) return;
+        backoff.reset();
+        if (!order.accepts(leader)) continue;
+        if (leader !== null) options.seen(leader.token);
+        yield leader;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      options.failed(error);
+    }
+    await sleep(clock, backoff.next(), signal);
+  }
+}
+
+/** Lets through what is news: a higher token, a new value of the same term, the end of a term. A term that has ended stays ended. */
+export class LeaderOrder {
+  #last: Leader | null | undefined;
+  #highest = -1n;
+  #vacated = -1n;
+
+  accepts(leader: Leader | null): boolean {
+    if (leader === null) {
+      if (this.#last === null) return false;
+      this.#last = null;
+      this.#vacated = this.#highest;
+      return true;
+    }
+    if (leader.token < this.#highest || leader.token <= this.#vacated) return false;
+    if (this.#last?.token === leader.token && this.#last.value === leader.value) return false;
+    this.#highest = leader.token;
+    this.#last = leader;
+    return true;
+  }
+}
+
+/** Turns observation into `leader` events while someone listens to them. */
+export class LeaderFeed {
+  readonly #events: Emitter;
+  readonly #observe: (signal: AbortSignal) => AsyncIterable<Leader | null>;
+  #active: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
+
+  constructor(events: Emitter, observe: (signal: AbortSignal) => AsyncIterable<Leader | null>) {
+    this.#events = events;
+    this.#observe = observe;
+  }
+
+  start(): void {
+    if (this.#active !== undefined) return;
+    const controller = new AbortController();
+    this.#active = { controller, done: this.#follow(controller.signal) };
+  }
+
+  async stop(): Promise<void> {
+    const active = this.#active;
+    this.#active = undefined;
+    active?.controller.abort();
+    await active?.done;
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    for await (const leader of this.#observe(signal)) {
+      if (signal.aborted) return;
+      this.#events.emit("leader", { leader });
+    }
+  }
+}

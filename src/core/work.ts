@@ -1,0 +1,69 @@
+/** One term's work inside `run()`: started once, stopped by the term's signal, waited for before anything else happens. */
+import type { Clock } from "./clock.js";
+import { ConclaveError } from "./errors.js";
+import type { Keeper } from "./keeper.js";
+import type { Term } from "./term.js";
+import { onAbort, sleep } from "./waiting.js";
+
+export type Work = (term: Term) => void | Promise<void>;
+
+export type Outcome = { readonly kind: "returned" } | { readonly kind: "failed"; readonly error: unknown } | { readonly kind: "stuck" };
+
+export interface ServeOptions {
+  readonly clock: Clock;
+  /** Ends the term on purpose. */
+  readonly stop: AbortSignal;
+  /** How long after the end of its term work may go on before that is reported. */
+  readonly patienceMs: number;
+  readonly stuck: (error: unknown) => void;
+}
+
+/**
+ * Does one term. Returns when the term is over *and* its work has settled: as
+ * long as old work may act, no new term may begin. Only if the caller wants to
+ * stop for good is work that ignores its signal left behind.
+ */
+export async function serve(keeper: Keeper, work: Work, options: ServeOptions): Promise<Outcome> {
+  const { term } = keeper;
+  const working = begin(term, work);
+  keeper.serve(working);
+  const unlink = onAbort(options.stop, () => {
+    void keeper.end("resigned", "the candidate was stopped", working);
+  });
+  const finished = working.then((outcome) => {
+    void keeper.end("resigned", outcome.kind === "failed" ? "the work failed" : "the work returned", working);
+    return outcome;
+  });
+  await term.ended;
+  unlink();
+  return settle(term, finished, options);
+}
+
+async function begin(term: Term, work: Work): Promise<Outcome> {
+  try {
+    if (term.held && !term.signal.aborted) await work(term);
+    return { kind: "returned" };
+  } catch (error) {
+    // Work that rejects because it was told to stop has not failed.
+    return term.signal.aborted ? { kind: "returned" } : { kind: "failed", error };
+  }
+}
+
+async function settle(term: Term, finished: Promise<Outcome>, options: ServeOptions): Promise<Outcome> {
+  const waiting = new AbortController();
+  const patience = sleep(options.clock, options.patienceMs, waiting.signal).then((): Outcome => ({ kind: "stuck" }));
+  const outcome = await Promise.race([finished, patience]);
+  waiting.abort();
+  if (outcome.kind !== "stuck") return outcome;
+  options.stuck(
+    new ConclaveError(
+      "state",
+      `the work of term ${term.token} is still running ${Math.round(options.patienceMs)} ms after its end; this candidate does not stand again before it settles. Make the work honour term.signal.`,
+    ),
+  );
+  const stopped = new Promise<Outcome>((resolve) => {
+    const unlink = onAbort(options.stop, () => resolve(outcome));
+    void finished.finally(unlink);
+  });
+  return Promise.race([finished, stopped]);
+}

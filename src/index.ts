@@ -1,0 +1,30 @@
+export type {
+  Backend,
+  CallOptions,
+  CampaignOptions,
+  Candidacy,
+  Entry,
+  Extension,
+  Guarantees,
+  Hold,
+  Leader,
+  ObserveOptions,
+  RecordStore,
+  TimingDefaults,
+} from "./core/backend.js";
+export { systemClock } from "./core/clock.js";
+export type { Clock, Timer } from "./core/clock.js";
+export { Election } from "./core/election.js";
+export type { ElectionOptions } from "./core/election.js";
+export { ConclaveError, isConclaveError, NotLeaderError, StaleLeaderError } from "./core/errors.js";
+export type { ErrorCode } from "./core/errors.js";
+export type { ElectionEvents, EventName, Listener, Logger } from "./core/events.js";
+export { Term } from "./core/term.js";
+export type { EndReason, TermEnd } from "./core/term.js";
+export type { Timing, TimingOptions } from "./core/timing.js";
+export type { Work } from "./core/work.js";
+export { recordBackend } from "./record/backend.js";
+export type { RecordBackendOptions } from "./record/backend.js";
+export { textLeases } from "./record/codec.js";
+export type { LeaseRecord } from "./record/lease.js";
+export { memoryBackend } from "./backends/memory/index.js";
