@@ -7,5 +7,10 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Two cores: more workers than that only make timings noisy.
     maxWorkers: 2,
+    coverage: {
+      provider: "v8",
+      include: ["src/**/*.ts"],
+      reporter: ["text", "html", "lcovonly"],
+    },
   },
 });

@@ -1,0 +1,104 @@
+# Conclave. Everything sets itself up: Node >= 20.19, make and git are enough.
+#
+#   make demo            three candidates in one terminal; watch office change hands
+#   make test            everything that must be green before a change lands
+#   make help            the rest
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+NODE_ID ?= node1
+SEEDS ?= 2000
+RACE_SEEDS ?= 50000
+ARGS ?=
+
+CLI := node "$(CURDIR)/dist/cli/main.js"
+INSTALLED := node_modules/.package-lock.json
+SOURCES := $(shell find src -name '*.ts' 2>/dev/null)
+
+.PHONY: help node-version deps build demo run run-node1 run-node2 run-node3 demo-parallel kill-demo \
+        servers check test test-coverage test-race bench sim sim-mutants format clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+node-version:
+	@scripts/check-node
+
+# npm's own record of what is installed: older than the lock file means install anew.
+$(INSTALLED): package-lock.json | node-version
+	npm ci --no-audit --no-fund
+	@touch $@
+
+deps: $(INSTALLED)
+
+# Built afresh: a file left over from a deleted source would be published.
+dist/.built: $(SOURCES) tsconfig.json $(INSTALLED)
+	@rm -rf dist
+	npm run --silent build
+	@chmod +x dist/cli/main.js 2>/dev/null || true
+	@touch $@
+
+build: dist/.built ## compile src/ to dist/
+
+demo: build ## three candidates in one terminal: handover, crash, freeze (ARGS=--once ends by itself)
+	@$(CLI) demo $(ARGS)
+
+run: build ## one candidate: make run NODE_ID=x
+	@$(CLI) run --id "$(NODE_ID)" $(ARGS)
+
+run-node1: build ## the candidate node1 (run-node2, run-node3: in other terminals)
+	@$(CLI) run --id node1 $(ARGS)
+
+run-node2: build
+	@$(CLI) run --id node2 $(ARGS)
+
+run-node3: build
+	@$(CLI) run --id node3 $(ARGS)
+
+demo-parallel: build ## three candidates side by side in tmux
+	@scripts/demo-parallel
+
+kill-demo: ## end every demo and candidate started from this checkout
+	@scripts/kill-demo
+
+servers: ## install the servers and tools that tests use, where that is allowed
+	@scripts/servers/install
+
+check: deps ## lint, format, types, package shape
+	npm run --silent lint
+	npm run --silent format:check
+	npm run --silent typecheck
+	@$(MAKE) --no-print-directory build
+	npm run --silent check:package
+
+test: deps servers check ## all of it; CONCLAVE_REQUIRE=etcd,… makes an absent store a failure
+	scripts/run-tests
+	npm run --silent --if-present sim -- --seeds $(SEEDS)
+	@node scripts/stores-report.mjs
+
+test-coverage: deps servers build ## the tests, with a coverage report in coverage/
+	scripts/run-tests --coverage
+	@node scripts/stores-report.mjs
+
+test-race: deps servers build ## many more simulated schedules, every mutant, long real-process fault runs
+	npm run --silent sim -- --seeds $(RACE_SEEDS)
+	npm run --silent sim:mutants
+	scripts/run-tests --long
+	@node scripts/stores-report.mjs
+
+sim: deps ## simulated schedules only: make sim SEEDS=10000
+	npm run --silent sim -- --seeds $(SEEDS) $(ARGS)
+
+sim-mutants: deps ## every safety rule broken in turn; the simulator must notice
+	npm run --silent sim:mutants
+
+bench: deps build ## handover, failover and idle cost, measured
+	@scripts/bench $(ARGS)
+
+format: deps ## rewrite sources in the house style
+	npm run --silent format
+
+clean: ## remove everything that was built
+	rm -rf dist .build coverage artifacts
