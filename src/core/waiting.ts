@@ -55,7 +55,12 @@ export async function bounded<T>(
       reject(reason);
     };
     timer = clock.after(limitMs, () =>
-      stop(new ConclaveError("timeout", `${what} was not answered within ${Math.round(limitMs)} ms; whether it took effect is unknown`)),
+      stop(
+        new ConclaveError(
+          "timeout",
+          `${what} was not answered within ${Math.round(limitMs)} ms; whether it took effect is unknown`,
+        ),
+      ),
     );
     unlink = onAbort(signal, () => stop(signal.reason));
   });

@@ -81,7 +81,8 @@ class RecordBackend implements Backend {
           if (hold !== null) return hold;
           if (!wait && races >= MOST_RACES) return null;
           // Someone was faster, or the read was stale: the first time look again at once, then ever more patiently.
-          if (races > 0) await waker.wait(this.#clock.random() * Math.min(races * 20, candidacy.retryMs), signal);
+          if (races > 0)
+            await waker.wait(this.#clock.random() * Math.min(races * 20, candidacy.retryMs), signal);
         } else {
           if (!wait) return null;
           races = 0;
@@ -109,7 +110,8 @@ class RecordBackend implements Backend {
           if (last === undefined || !sameLeader(last, leader)) yield (last = leader);
         }
         // While someone leads, look again when its silence would be long enough to call the office vacant.
-        const untilSilent = last && seen ? seen.at + (entry?.record.ttlMs ?? pollMs) - this.#clock.now() : pollMs;
+        const untilSilent =
+          last && seen ? seen.at + (entry?.record.ttlMs ?? pollMs) - this.#clock.now() : pollMs;
         await waker.wait(Math.min(this.#pollAfter(pollMs), Math.max(1, untilSilent)), signal);
       }
     } catch (error) {
@@ -133,11 +135,17 @@ class RecordBackend implements Backend {
     return entry;
   }
 
-  async #judge(entry: Entry<LeaseRecord> | null, candidacy: Candidacy, signal: AbortSignal): Promise<ReturnType<typeof judge>> {
+  async #judge(
+    entry: Entry<LeaseRecord> | null,
+    candidacy: Candidacy,
+    signal: AbortSignal,
+  ): Promise<ReturnType<typeof judge>> {
     const { election, candidate, ttlMs } = candidacy;
     const verdict = judge(entry, this.#seen.get(election), candidate, ttlMs, this.#clock.now());
     if (verdict.kind === "open" || entry === null) return verdict;
-    return (await this.#abandoned(entry, candidacy, signal)) ? { kind: "open", expected: entry.version } : verdict;
+    return (await this.#abandoned(entry, candidacy, signal))
+      ? { kind: "open", expected: entry.version }
+      : verdict;
   }
 
   async #acquire(candidacy: Candidacy, expected: bigint | null, signal: AbortSignal): Promise<Hold | null> {
@@ -149,7 +157,12 @@ class RecordBackend implements Backend {
       this.#leases.write(election, expected, record, { signal: s }),
     );
     if (entry === null) return null;
-    return new RecordHold(this.#clock, this.#leases, { key: election, record, version: entry.version, askedAt });
+    return new RecordHold(this.#clock, this.#leases, {
+      key: election,
+      record,
+      version: entry.version,
+      askedAt,
+    });
   }
 
   /** Sleeps until it is worth looking again: a wake, the end of the lease, the next poll, or a death. */
@@ -167,7 +180,8 @@ class RecordBackend implements Backend {
       const woken = await waker.wait(Math.max(0, slice), signal);
       if (woken === "aborted") return;
       if (woken === "watch") {
-        if (this.#wakeJitterMs > 0) await sleep(this.#clock, this.#clock.random() * this.#wakeJitterMs, signal);
+        if (this.#wakeJitterMs > 0)
+          await sleep(this.#clock, this.#clock.random() * this.#wakeJitterMs, signal);
         return;
       }
       if (this.#clock.now() >= until) return;

@@ -38,7 +38,8 @@ export function decodeLease(text: string): LeaseRecord {
   const ttl = clampTtl(ttlMs);
   if (v !== FORMAT || ttl === null) return unreadable(ttl);
   if (holder !== null && (typeof holder !== "string" || holder.length === 0)) return unreadable(ttl);
-  if (typeof value !== "string" || typeof since !== "number" || !Number.isFinite(since)) return unreadable(ttl);
+  if (typeof value !== "string" || typeof since !== "number" || !Number.isFinite(since))
+    return unreadable(ttl);
   const number = decodeToken(token);
   if (number === undefined) return unreadable(ttl);
   return { holder, ttlMs: ttl, value, since, token: number };

@@ -79,7 +79,10 @@ export class RecordHold implements Hold {
       if (entry === null || !this.#ours(entry)) break;
       this.#version = entry.version;
     }
-    throw new ConclaveError("unavailable", `the record of election "${this.#key}" changed under the write; its state is not known yet`);
+    throw new ConclaveError(
+      "unavailable",
+      `the record of election "${this.#key}" changed under the write; its state is not known yet`,
+    );
   }
 
   async #send(record: LeaseRecord, options: CallOptions): Promise<Entry<LeaseRecord> | null> {

@@ -85,7 +85,12 @@ export function judge(
 }
 
 /** Milliseconds until the silence of the holder is long enough, by the store's clock if it times leases, else by ours. */
-function remaining(entry: Entry<LeaseRecord>, seen: Observation | undefined, ttlMs: number, now: number): number {
+function remaining(
+  entry: Entry<LeaseRecord>,
+  seen: Observation | undefined,
+  ttlMs: number,
+  now: number,
+): number {
   if (entry.expiresInMs !== undefined) return entry.expiresInMs;
   // A stale read is not evidence of silence.
   if (seen === undefined || seen.mark !== markOf(entry)) return ttlMs;

@@ -21,7 +21,12 @@ class MemoryStore implements RecordStore {
     return this.#entries.get(key) ?? null;
   }
 
-  async write(key: string, expected: bigint | null, record: string, { signal }: CallOptions): Promise<Entry | null> {
+  async write(
+    key: string,
+    expected: bigint | null,
+    record: string,
+    { signal }: CallOptions,
+  ): Promise<Entry | null> {
     signal.throwIfAborted();
     if ((this.#entries.get(key)?.version ?? null) !== expected) return null;
     const entry = { version: ++this.#version, record };
