@@ -150,10 +150,13 @@ export class Election implements AsyncDisposable {
     const stop = this.#stopSignal(options.signal);
     const { attemptMs, retryMs } = this.timing;
     const ask = async (signal: AbortSignal): Promise<Leader | null> => {
-      for await (const leader of this.backend.observe(this.name, { signal, pollMs: retryMs, attemptMs })) return leader;
+      for await (const leader of this.backend.observe(this.name, { signal, pollMs: retryMs, attemptMs }))
+        return leader;
       throw stop.signal.reason ?? new ConclaveError("unavailable", "the store did not say who leads");
     };
-    return this.#track(bounded(this.#clock, 2 * attemptMs, stop.signal, "asking who leads", ask).finally(stop.unlink));
+    return this.#track(
+      bounded(this.#clock, 2 * attemptMs, stop.signal, "asking who leads", ask).finally(stop.unlink),
+    );
   }
 
   /**
@@ -162,7 +165,9 @@ export class Election implements AsyncDisposable {
    * after a newer. Store faults are waited out. Ends when `signal` aborts or the
    * election is closed.
    */
-  async *observe(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Leader | null, void, undefined> {
+  async *observe(
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<Leader | null, void, undefined> {
     const stop = this.#stopSignal(options.signal);
     const { attemptMs, retryMs, ttlMs } = this.timing;
     try {
@@ -257,7 +262,9 @@ export class Election implements AsyncDisposable {
   async #try(stop: AbortSignal): Promise<Term | null> {
     const limitMs = 2 * this.timing.attemptMs;
     if (!(await this.#isReady(stop))) return null;
-    const keeper = await bounded(this.#clock, limitMs, stop, "standing", (signal) => this.#stand(false, signal));
+    const keeper = await bounded(this.#clock, limitMs, stop, "standing", (signal) =>
+      this.#stand(false, signal),
+    );
     return keeper?.term ?? null;
   }
 
@@ -298,7 +305,9 @@ export class Election implements AsyncDisposable {
       deadline.extend(hold.askedAt, hold.ttlMs, base);
       if (deadline.remainingMs() > 0) return deadline;
       const fresh = readClocks(this.#clock);
-      const answer = await bounded(this.#clock, attemptMs, signal, "confirming", (s) => hold.renew({ signal: s }));
+      const answer = await bounded(this.#clock, attemptMs, signal, "confirming", (s) =>
+        hold.renew({ signal: s }),
+      );
       signal.throwIfAborted();
       if (answer === "lost") return null;
       const confirmed = new Deadline(this.#clock, marginMs, fresh);
@@ -326,8 +335,22 @@ export class Election implements AsyncDisposable {
     const { name: election, candidate } = this;
     const { value } = this.#candidacy;
     this.#ownToken = hold.token;
-    const term = new Term({ election, candidate, token: hold.token, value, since: this.#clock.wall(), deadline });
-    const keeper = new Keeper({ clock: this.#clock, timing: this.timing, hold, term, deadline, events: this.#events });
+    const term = new Term({
+      election,
+      candidate,
+      token: hold.token,
+      value,
+      since: this.#clock.wall(),
+      deadline,
+    });
+    const keeper = new Keeper({
+      clock: this.#clock,
+      timing: this.timing,
+      hold,
+      term,
+      deadline,
+      events: this.#events,
+    });
     const state: State = { kind: "leading", keeper };
     this.#state = state;
     void this.#track(
@@ -344,9 +367,14 @@ export class Election implements AsyncDisposable {
   async #giveBack(hold: Hold): Promise<void> {
     const never = new AbortController().signal;
     try {
-      await bounded(this.#clock, this.timing.attemptMs, never, "releasing", (signal) => hold.release({ signal }));
+      await bounded(this.#clock, this.timing.attemptMs, never, "releasing", (signal) =>
+        hold.release({ signal }),
+      );
     } catch (error) {
-      this.#events.log("warn", `giving back token ${hold.token} failed: ${describe(error)}; it runs out by itself`);
+      this.#events.log(
+        "warn",
+        `giving back token ${hold.token} failed: ${describe(error)}; it runs out by itself`,
+      );
     }
   }
 
@@ -356,7 +384,8 @@ export class Election implements AsyncDisposable {
   }
 
   #assertFree(): void {
-    if (this.#closing.signal.aborted) throw new ConclaveError("state", `election "${this.name}" is closed; open a new one`);
+    if (this.#closing.signal.aborted)
+      throw new ConclaveError("state", `election "${this.name}" is closed; open a new one`);
     const inOffice = this.#state.kind === "leading" && this.#state.keeper.term.end === undefined;
     if (!this.#run && !inOffice && this.#state.kind !== "standing") return;
     throw new ConclaveError(

@@ -18,7 +18,12 @@ export interface ElectionEvents {
   /** A renewal succeeded again. */
   safe: { readonly term: Term };
   /** One try to renew, for metrics. `remainingMs` is what was left when the answer came. */
-  renewal: { readonly term: Term; readonly ok: boolean; readonly latencyMs: number; readonly remainingMs: number };
+  renewal: {
+    readonly term: Term;
+    readonly ok: boolean;
+    readonly latencyMs: number;
+    readonly remainingMs: number;
+  };
   /** Who leads, whenever it changes; `null` = nobody. Followed only while someone listens. */
   leader: { readonly leader: Leader | null };
   /** Something went wrong and is being dealt with. Nobody has to listen. */
@@ -85,7 +90,7 @@ export class Emitter {
 
   /** In a microtask: the emitter's state is settled before anyone reacts to it. */
   async #tell<E extends EventName>(listener: Listener<E>, event: ElectionEvents[E]): Promise<void> {
-    await null;
+    await Promise.resolve();
     try {
       await (listener(event) as unknown);
     } catch (error) {

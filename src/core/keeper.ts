@@ -65,7 +65,11 @@ export class Keeper implements TermKeeper {
     const { maxTermMs } = this.#timing;
     if (maxTermMs !== undefined) {
       this.#rotation = this.#clock.after(maxTermMs, () => {
-        void this.end("resigned", "the term reached its limit (maxTermMs)", this.#work ?? this.#resigned.promise);
+        void this.end(
+          "resigned",
+          "the term reached its limit (maxTermMs)",
+          this.#work ?? this.#resigned.promise,
+        );
       });
     }
   }
@@ -77,11 +81,18 @@ export class Keeper implements TermKeeper {
 
   async proclaim(value: string): Promise<void> {
     const base = readClocks(this.#clock);
-    const answer = await bounded(this.#clock, this.#timing.attemptMs, this.#renewing.signal, "proclaiming", (signal) =>
-      this.#hold.proclaim(value, { signal }),
+    const answer = await bounded(
+      this.#clock,
+      this.#timing.attemptMs,
+      this.#renewing.signal,
+      "proclaiming",
+      (signal) => this.#hold.proclaim(value, { signal }),
     );
     if (!this.#accept(answer, base)) {
-      throw new NotLeaderError(this.term.token, "the value was not published: the term is over; stop its work");
+      throw new NotLeaderError(
+        this.term.token,
+        "the value was not published: the term is over; stop its work",
+      );
     }
   }
 
@@ -109,7 +120,8 @@ export class Keeper implements TermKeeper {
     const end = this.term.end;
     if (end === undefined) return;
     // Given up on purpose but the work would not stop: it ran out, and now the record may be vacated.
-    if (end.reason === "resigned" || end.reason === "closed") void this.#release().then(() => this.#report(end));
+    if (end.reason === "resigned" || end.reason === "closed")
+      void this.#release().then(() => this.#report(end));
     else this.#report(end);
   }
 
@@ -124,7 +136,10 @@ export class Keeper implements TermKeeper {
     } else if (this.term.held) {
       // Not released: the work may still act. The deadline is the only thing that ends it for certain.
       this.#renewing.abort();
-      this.#events.log("warn", `the work of term ${this.term.token} did not stop within ${this.#timing.drainMs} ms; its lease runs out`);
+      this.#events.log(
+        "warn",
+        `the work of term ${this.term.token} did not stop within ${this.#timing.drainMs} ms; its lease runs out`,
+      );
     }
     return this.term.ended;
   }
@@ -168,7 +183,9 @@ export class Keeper implements TermKeeper {
   /** Bounded so that, however the store hangs, at least one more try fits into what is left. */
   #ask(leftMs: number): Promise<Extension | "lost"> {
     const limitMs = Math.min(this.#timing.attemptMs, Math.max(1, leftMs / 2));
-    return bounded(this.#clock, limitMs, this.#renewing.signal, "renewing", (signal) => this.#hold.renew({ signal }));
+    return bounded(this.#clock, limitMs, this.#renewing.signal, "renewing", (signal) =>
+      this.#hold.renew({ signal }),
+    );
   }
 
   #extension(answer: Extension | "lost"): number {
@@ -193,7 +210,10 @@ export class Keeper implements TermKeeper {
   }
 
   #endanger(error: unknown): void {
-    this.#events.log("warn", `renewing term ${this.term.token} failed, ${Math.round(this.term.remainingMs)} ms left: ${describe(error)}`);
+    this.#events.log(
+      "warn",
+      `renewing term ${this.term.token} failed, ${Math.round(this.term.remainingMs)} ms left: ${describe(error)}`,
+    );
     if (this.#jeopardy) return;
     this.#jeopardy = true;
     this.#events.emit("jeopardy", { term: this.term, error });
@@ -227,9 +247,14 @@ export class Keeper implements TermKeeper {
     const never = new AbortController().signal;
     for (let attempt = 1; attempt <= RELEASE_ATTEMPTS; attempt++) {
       try {
-        return await bounded(this.#clock, this.#timing.attemptMs, never, "releasing", (signal) => this.#hold.release({ signal }));
+        return await bounded(this.#clock, this.#timing.attemptMs, never, "releasing", (signal) =>
+          this.#hold.release({ signal }),
+        );
       } catch (error) {
-        this.#events.log("warn", `releasing term ${this.term.token} failed: ${describe(error)}; it runs out by itself`);
+        this.#events.log(
+          "warn",
+          `releasing term ${this.term.token} failed: ${describe(error)}; it runs out by itself`,
+        );
         if (attempt === RELEASE_ATTEMPTS) this.#events.emit("error", { error });
         else await sleep(this.#clock, this.#timing.attemptMs / 4, never);
       }
@@ -237,7 +262,10 @@ export class Keeper implements TermKeeper {
   }
 
   #report(end: TermEnd): void {
-    this.#events.log(end.reason === "expired" || end.reason === "revoked" ? "warn" : "info", `term ${this.term.token} ${end.reason}: ${end.detail}`);
+    this.#events.log(
+      end.reason === "expired" || end.reason === "revoked" ? "warn" : "info",
+      `term ${this.term.token} ${end.reason}: ${end.detail}`,
+    );
     this.#events.emit("ended", { term: this.term, end });
     this.term.report(end);
   }
@@ -250,6 +278,8 @@ export class Keeper implements TermKeeper {
   /** Sooner than a renewal, later with every failure, several times before the deadline. */
   #retry(failures: number): number {
     const { renewMs } = this.#timing;
-    return Math.min(renewMs / 2, (renewMs / 16) * 2 ** Math.min(failures, 4)) * (0.75 + 0.5 * this.#clock.random());
+    return (
+      Math.min(renewMs / 2, (renewMs / 16) * 2 ** Math.min(failures, 4)) * (0.75 + 0.5 * this.#clock.random())
+    );
   }
 }

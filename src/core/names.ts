@@ -23,9 +23,12 @@ export function checkValue(value: unknown): string {
   if (typeof value !== "string") throw invalid(`value must be a string, got ${typeof value}`);
   const bytes = Buffer.byteLength(value);
   if (bytes > LONGEST_VALUE_BYTES) {
-    throw invalid(`value is ${bytes} bytes long; at most ${LONGEST_VALUE_BYTES} fit: publish an address, not the data`);
+    throw invalid(
+      `value is ${bytes} bytes long; at most ${LONGEST_VALUE_BYTES} fit: publish an address, not the data`,
+    );
   }
-  if (!wellFormed(value)) throw invalid("value holds half of a surrogate pair, which no store keeps; pass well-formed text");
+  if (!wellFormed(value))
+    throw invalid("value holds half of a surrogate pair, which no store keeps; pass well-formed text");
   return value;
 }
 
@@ -38,9 +41,12 @@ export function defaultId(): string {
 function checkText(what: string, text: unknown, longest: number): string {
   if (typeof text !== "string") throw invalid(`${what} must be a string, got ${typeof text}`);
   if (text.length === 0) throw invalid(`${what} must not be empty`);
-  if (text.length > longest) throw invalid(`${what} is ${text.length} characters long; at most ${longest} are allowed`);
-  if (CONTROL.test(text)) throw invalid(`${what} ${JSON.stringify(text)} holds a control character; use printable ones`);
-  if (!wellFormed(text)) throw invalid(`${what} ${JSON.stringify(text)} holds half of a surrogate pair; use well-formed text`);
+  if (text.length > longest)
+    throw invalid(`${what} is ${text.length} characters long; at most ${longest} are allowed`);
+  if (CONTROL.test(text))
+    throw invalid(`${what} ${JSON.stringify(text)} holds a control character; use printable ones`);
+  if (!wellFormed(text))
+    throw invalid(`${what} ${JSON.stringify(text)} holds half of a surrogate pair; use well-formed text`);
   return text;
 }
 

@@ -14,7 +14,9 @@ export interface ObserveLeadersOptions {
   readonly failed: (error: unknown) => void;
 }
 
-export async function* observeLeaders(options: ObserveLeadersOptions): AsyncGenerator<Leader | null, void, undefined> {
+export async function* observeLeaders(
+  options: ObserveLeadersOptions,
+): AsyncGenerator<Leader | null, void, undefined> {
   const { signal, clock, backoff } = options;
   const order = new LeaderOrder();
   while (!signal.aborted) {

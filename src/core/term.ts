@@ -172,18 +172,26 @@ export class Term {
 
   #expire(): void {
     const ending = this.finishEnding(false);
-    if (ending || this.finish({ reason: "expired", detail: "the deadline passed without a renewal", drained: false })) {
+    if (
+      ending ||
+      this.finish({ reason: "expired", detail: "the deadline passed without a renewal", drained: false })
+    ) {
       this.#keeper?.over();
     }
   }
 
   #abort(detail: string): void {
     if (this.#controller.signal.aborted) return;
-    this.#controller.abort(new NotLeaderError(this.token, `term ${this.token} of election "${this.election}" is over: ${detail}`));
+    this.#controller.abort(
+      new NotLeaderError(this.token, `term ${this.token} of election "${this.election}" is over: ${detail}`),
+    );
   }
 
   #notLeader(): NotLeaderError {
     const why = this.end?.detail ?? "it is not held";
-    return new NotLeaderError(this.token, `term ${this.token} of election "${this.election}" is over: ${why}; stop its work`);
+    return new NotLeaderError(
+      this.token,
+      `term ${this.token} of election "${this.election}" is over: ${why}; stop its work`,
+    );
   }
 }

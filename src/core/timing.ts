@@ -46,7 +46,11 @@ const MARGIN_SHARE = 0.15;
 /** Below this share clocks that differ by a few percent would give two leaders. */
 const LEAST_MARGIN_SHARE = 0.05;
 
-export function resolveTiming(options: TimingOptions, defaults: TimingDefaults, guarantees: Guarantees): Timing {
+export function resolveTiming(
+  options: TimingOptions,
+  defaults: TimingDefaults,
+  guarantees: Guarantees,
+): Timing {
   // The store's own timings belong together: they apply as long as its ttl does.
   const ttlMs = duration("ttlMs", options.ttlMs ?? defaults.ttlMs ?? DEFAULT_TTL_MS, 100);
   const own = ttlMs === defaults.ttlMs ? defaults : {};
@@ -94,7 +98,9 @@ function checkRelations(timing: Timing, renewDeadlineMs: number): void {
 /** Node turns a bad timer delay into 1 ms: nothing but a plain number in range gets past here. */
 function duration(name: string, value: unknown, atLeast = 1): number {
   if (typeof value !== "number" || !Number.isFinite(value)) {
-    throw invalid(`${name} must be a finite number of milliseconds, got ${typeof value === "string" ? JSON.stringify(value) : String(value)}`);
+    throw invalid(
+      `${name} must be a finite number of milliseconds, got ${typeof value === "string" ? JSON.stringify(value) : String(value)}`,
+    );
   }
   if (value < atLeast || value > DAY_MS) {
     throw invalid(`${name} is ${show(value)}; it must lie between ${atLeast} and ${DAY_MS} ms (24 hours)`);

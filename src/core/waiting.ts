@@ -78,7 +78,11 @@ export async function bounded<T>(
  * Waits for `promise`, but not beyond the abort of `signal`. What comes after
  * that is handed to `late`.
  */
-export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>, late?: (value: T) => void): Promise<T> {
+export async function untilAborted<T>(
+  signal: AbortSignal,
+  promise: Promise<T>,
+  late?: (value: T) => void,
+): Promise<T> {
   let unlink = (): void => {};
   const aborted = new Promise<never>((_, reject) => {
     unlink = onAbort(signal, () => {

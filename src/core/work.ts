@@ -7,7 +7,10 @@ import { onAbort, sleep } from "./waiting.js";
 
 export type Work = (term: Term) => void | Promise<void>;
 
-export type Outcome = { readonly kind: "returned" } | { readonly kind: "failed"; readonly error: unknown } | { readonly kind: "stuck" };
+export type Outcome =
+  | { readonly kind: "returned" }
+  | { readonly kind: "failed"; readonly error: unknown }
+  | { readonly kind: "stuck" };
 
 export interface ServeOptions {
   readonly clock: Clock;
@@ -51,7 +54,9 @@ async function begin(term: Term, work: Work): Promise<Outcome> {
 
 async function settle(term: Term, finished: Promise<Outcome>, options: ServeOptions): Promise<Outcome> {
   const waiting = new AbortController();
-  const patience = sleep(options.clock, options.patienceMs, waiting.signal).then((): Outcome => ({ kind: "stuck" }));
+  const patience = sleep(options.clock, options.patienceMs, waiting.signal).then((): Outcome => ({
+    kind: "stuck",
+  }));
   const outcome = await Promise.race([finished, patience]);
   waiting.abort();
   if (outcome.kind !== "stuck") return outcome;

@@ -1,0 +1,72 @@
+/**
+ * A URL opens one room. Rooms are loaded only when their scheme is asked for, so
+ * that a program on files never loads a client for a store it does not use.
+ */
+import type { Backend, Guarantees } from "../core/backend.js";
+import { Election } from "../core/election.js";
+import type { ElectionOptions } from "../core/election.js";
+import { invalid } from "../core/errors.js";
+
+export interface Room {
+  readonly name: string;
+  /** Schemes of its URLs, without the colon. */
+  readonly schemes: readonly string[];
+  /** Shown in help and error messages. No credentials in it. */
+  readonly example: string;
+  open(url: URL): Promise<Backend>;
+  /** What its backends declare, for the table in the docs. */
+  guarantees(): Promise<Guarantees>;
+}
+
+const memory: Room = {
+  name: "memory",
+  schemes: ["memory"],
+  example: "memory:",
+  open: async () => (await import("./memory/index.js")).memoryBackend(),
+  guarantees: async () => (await import("./memory/index.js")).memoryBackend().guarantees,
+};
+
+/** Every room there is. The docs' table, the CLI's help and the conformance matrix are made from this list. */
+export const rooms: readonly Room[] = [memory];
+
+/** Opens the backend a URL names; without one, files in the user's own directory. */
+export async function openBackend(url: string | URL = "file:"): Promise<Backend> {
+  const parsed = parse(url);
+  const scheme = parsed.protocol.slice(0, -1);
+  const room = rooms.find((candidate) => candidate.schemes.includes(scheme));
+  if (room === undefined) {
+    const known = rooms.map(({ example }) => example).join(", ");
+    throw invalid(`no backend for "${scheme}:" URLs; use one of ${known}`);
+  }
+  return room.open(parsed);
+}
+
+export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "closeBackend"> {
+  /** A backend, or the URL of one; default: files in the user's own directory. */
+  readonly backend?: Backend | string | URL | undefined;
+}
+
+/** An election on a URL. A backend that was opened here is closed with the election. */
+export async function openElection(options: OpenElectionOptions): Promise<Election> {
+  const { backend, ...rest } = options;
+  if (typeof backend === "object" && !(backend instanceof URL)) return new Election({ ...rest, backend });
+  const opened = await openBackend(backend);
+  try {
+    return new Election({ ...rest, backend: opened, closeBackend: true });
+  } catch (error) {
+    await opened[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function parse(url: string | URL): URL {
+  if (url instanceof URL) return url;
+  try {
+    return new URL(url);
+  } catch {
+    // The text is not repeated: it may hold a password.
+    throw invalid(
+      `the backend URL cannot be read; it looks like ${rooms.map(({ example }) => example).join(", ")}`,
+    );
+  }
+}
