@@ -173,6 +173,7 @@ export class Keeper implements TermKeeper {
       } catch (error) {
         if (signal.aborted) return;
         this.#measure(false, base.now);
+        if (!this.term.held) return;
         this.#endanger(error);
         failures++;
         next = this.#clock.now() + this.#retry(failures);

@@ -54,16 +54,21 @@ async function begin(term: Term, work: Work): Promise<Outcome> {
 
 async function settle(term: Term, finished: Promise<Outcome>, options: ServeOptions): Promise<Outcome> {
   const waiting = new AbortController();
-  const patience = sleep(options.clock, options.patienceMs, waiting.signal).then((): Outcome => ({
-    kind: "stuck",
-  }));
+  // Work that was given its time to drain and did not use it gets no more.
+  const ranOut =
+    term.end?.drained === false && (term.end.reason === "resigned" || term.end.reason === "closed");
+  const patience = sleep(options.clock, ranOut ? 0 : options.patienceMs, waiting.signal).then(
+    (): Outcome => ({
+      kind: "stuck",
+    }),
+  );
   const outcome = await Promise.race([finished, patience]);
   waiting.abort();
   if (outcome.kind !== "stuck") return outcome;
   options.stuck(
     new ConclaveError(
       "state",
-      `the work of term ${term.token} is still running ${Math.round(options.patienceMs)} ms after its end; this candidate does not stand again before it settles. Make the work honour term.signal.`,
+      `the work of term ${term.token} is still running after its end; this candidate does not stand again before it settles. Make the work honour term.signal.`,
     ),
   );
   const stopped = new Promise<Outcome>((resolve) => {
