@@ -2,21 +2,29 @@
  * The narrow door between the file room and the file system. The simulator
  * stands behind the same door with a directory listing that is *not* atomic, so
  * what is proved there is the code that runs here.
+ *
+ * Faults are thrown as Node throws them, with a `code` such as `ENOENT`; the
+ * store turns them into errors of this library.
  */
 
 export interface FileSystem {
   /**
    * Names in a directory, in no order. Not atomic: files created or removed
-   * while it runs may or may not be listed, whatever else is. ENOENT = throws.
+   * while it runs may or may not be listed, whatever else is. What is there from
+   * beginning to end is listed; what is not there at all is not. ENOENT = throws.
    */
   list(directory: string): Promise<string[]>;
   /**
    * First `limitBytes` of a regular file, never following a symbolic link and
-   * never blocking on a FIFO. `null` = no such file.
+   * never blocking on a FIFO. `null` = no such file. Anything that is not a
+   * regular file of ours throws a `ConclaveError` with code `conflict`.
    */
   read(path: string, limitBytes: number): Promise<Uint8Array | null>;
-  /** Writes a new file (fails if it exists) and makes it durable before it resolves. */
-  create(path: string, data: Uint8Array): Promise<void>;
+  /**
+   * Writes a new file (fails if it exists); `durable` = its content is on the
+   * disk, not only in memory, before this resolves.
+   */
+  create(path: string, data: Uint8Array, durable: boolean): Promise<void>;
   /** Hard link: atomic, exclusive. `false` = `to` exists already. */
   link(from: string, to: string): Promise<boolean>;
   /** Makes the names in a directory durable. */
@@ -25,6 +33,16 @@ export interface FileSystem {
   remove(path: string): Promise<void>;
   /** Creates a private directory (0700) if it is not there, parents included. */
   makeDirectory(path: string): Promise<void>;
-  /** Calls `wake` when names in the directory may have changed, until the signal aborts. A hint. */
-  watch(directory: string, wake: () => void, signal: AbortSignal): Promise<void>;
+  /**
+   * Calls `wake`, with the name that changed where that is known, when names in
+   * the directory may have changed; until the signal aborts. Armed when the call
+   * has returned its promise. A hint: it may miss, repeat, end early or throw.
+   */
+  watch(directory: string, wake: (name?: string) => void, signal: AbortSignal): Promise<void>;
+}
+
+/** The `code` of an error as the file system throws it. */
+export function errnoOf(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,0 +1,77 @@
+/**
+ * Elections in a directory of one machine: no server, nothing to install.
+ */
+import type { Backend } from "../../core/backend.js";
+import type { Clock } from "../../core/clock.js";
+import { systemClock } from "../../core/clock.js";
+import { recordBackend } from "../../record/backend.js";
+import { decodeLease, textLeases } from "../../record/codec.js";
+import { openDirectory } from "./directory.js";
+import type { FileSystem } from "./fs.js";
+import { nodeFileSystem } from "./node-fs.js";
+import { ProcessRule } from "./processes.js";
+import type { Durability } from "./store.js";
+import { FileStore } from "./store.js";
+
+export { defaultDirectory, openDirectory } from "./directory.js";
+
+export interface FileBackendOptions {
+  /** Where the records live. Default: `.local/state/conclave` in this user's home. */
+  readonly directory?: string | undefined;
+  /** Succeed a leader at once if its process is certainly dead, without waiting for its lease. Default true. */
+  readonly deadProcessRule?: boolean | undefined;
+  /**
+   * Processes that must be dead too before the dead-process rule may speak, besides this one (those
+   * that act on its behalf). Asked at every write.
+   */
+  readonly processes?: (() => readonly number[]) | undefined;
+  /** Accept NFS, SMB, FUSE and the like. What this room promises does not hold there. */
+  readonly allowNetworkFs?: boolean | undefined;
+  readonly clock?: Clock | undefined;
+  /** Another file system behind the same door; `directory` is then used as it is. */
+  readonly fs?: FileSystem | undefined;
+}
+
+/** Small: what follows a wake is a few system calls on one machine. */
+const WAKE_JITTER_MS = 2;
+
+export function fileBackend(options: FileBackendOptions = {}): Backend {
+  const clock = options.clock ?? systemClock;
+  const fs = options.fs ?? nodeFileSystem;
+  const room = opener(options);
+  const rule = (options.deadProcessRule ?? true) ? new ProcessRule(options.processes) : undefined;
+  const processes = rule?.usable ? rule : undefined;
+  const leases = new FileStore({ fs, clock, room, durability: durabilityOfLease, processes });
+  return recordBackend({
+    name: "file",
+    guarantees: {
+      exclusion: "linearizable",
+      expiry: "observer",
+      token: "record",
+      succession: "unordered",
+      ttl: { minMs: 500, stepMs: 1 },
+    },
+    leases: textLeases(leases),
+    records: new FileStore({ fs, clock, room, shelf: "records" }),
+    clock,
+    wakeJitterMs: WAKE_JITTER_MS,
+  });
+}
+
+/** Only the acquiring write hands out a token, so only its number must outlive the machine. */
+function durabilityOfLease(record: string): Durability {
+  return decodeLease(record).token === null ? "number" : "none";
+}
+
+/** Opened at the first use; a refusal is not remembered, since it can be mended. */
+function opener({ directory, allowNetworkFs, fs }: FileBackendOptions): () => Promise<string> {
+  if (fs !== undefined) return async () => directory ?? "/conclave";
+  let opened: Promise<string> | undefined;
+  return () => {
+    opened ??= openDirectory({ directory, allowNetworkFs }).catch((error: unknown) => {
+      opened = undefined;
+      throw error;
+    });
+    return opened;
+  };
+}

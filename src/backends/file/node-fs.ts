@@ -1,0 +1,160 @@
+/**
+ * The real file system. Everything that is opened is opened without following
+ * a symbolic link and without waiting for a FIFO, and then asked what it is:
+ * names in a directory may have been planted.
+ */
+import type { BigIntStats, FSWatcher, Stats } from "node:fs";
+import { constants, watch } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { link, lstat, mkdir, open, readdir, unlink } from "node:fs/promises";
+import { basename } from "node:path";
+import { ConclaveError } from "../../core/errors.js";
+import { onAbort } from "../../core/waiting.js";
+import type { FileSystem } from "./fs.js";
+import { errnoOf } from "./fs.js";
+
+// Windows has neither; there is nothing to follow or to wait for, either.
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0 } = constants;
+
+const PRIVATE_FILE = 0o600;
+const PRIVATE_DIRECTORY = 0o700;
+
+/** What opening says of something that is there but not a plain file of ours. */
+const NOT_A_FILE = new Set(["ELOOP", "EMLINK", "EISDIR", "ENXIO", "EACCES", "EPERM", "ENOTDIR", "ENODEV", "EOPNOTSUPP"]);
+/** What directories say on systems where they cannot be synced. */
+const NOT_SYNCABLE = new Set(["EINVAL", "EISDIR", "EPERM", "EACCES", "ENOTSUP", "EBADF"]);
+
+class NodeFileSystem implements FileSystem {
+  async list(directory: string): Promise<string[]> {
+    demandDirectory(directory, await lstat(directory));
+    return readdir(directory);
+  }
+
+  async read(path: string, limitBytes: number): Promise<Uint8Array | null> {
+    let file: FileHandle;
+    try {
+      file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    } catch (error) {
+      const code = errnoOf(error);
+      if (code === "ENOENT") return null;
+      if (code !== undefined && NOT_A_FILE.has(code)) throw notOurs(path, `cannot be opened as a file (${code})`, error);
+      throw error;
+    }
+    try {
+      const stats = await file.stat();
+      if (!stats.isFile()) throw notOurs(path, "is not a regular file");
+      if (!isOwn(stats)) throw notOurs(path, "belongs to another user");
+      return await readUpTo(file, Math.min(limitBytes, stats.size));
+    } finally {
+      await file.close();
+    }
+  }
+
+  async create(path: string, data: Uint8Array, durable: boolean): Promise<void> {
+    const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, PRIVATE_FILE);
+    try {
+      await file.writeFile(data);
+      if (durable) await file.sync();
+    } catch (error) {
+      await unlink(path).catch(() => {});
+      throw error;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async link(from: string, to: string): Promise<boolean> {
+    try {
+      await link(from, to);
+      return true;
+    } catch (error) {
+      const code = errnoOf(error);
+      if (code === "EEXIST") return false;
+      if (code === "EPERM") {
+        throw new ConclaveError("unsupported", `"${to}" could not be linked: this file system has no hard links; choose a directory on a local disk`, {
+          cause: error,
+        });
+      }
+      throw error;
+    }
+  }
+
+  async syncDirectory(directory: string): Promise<void> {
+    try {
+      const handle = await open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      try {
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+    } catch (error) {
+      if (!NOT_SYNCABLE.has(errnoOf(error) ?? "")) throw error;
+    }
+  }
+
+  async remove(path: string): Promise<void> {
+    try {
+      await unlink(path);
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") throw error;
+    }
+  }
+
+  async makeDirectory(path: string): Promise<void> {
+    await mkdir(path, { recursive: true, mode: PRIVATE_DIRECTORY });
+    demandDirectory(path, await lstat(path));
+  }
+
+  async watch(directory: string, wake: (name?: string) => void, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    const self = basename(directory);
+    // Not persistent: a hint is no reason to keep a process alive.
+    const watcher: FSWatcher = watch(directory, { persistent: false });
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        unlinkAbort();
+        watcher.close();
+        resolve();
+      };
+      watcher.on("change", (_, name) => {
+        const changed = typeof name === "string" ? name : undefined;
+        wake(changed);
+        // The directory itself was moved or removed: this watch will not see its successor.
+        if (changed === self) end();
+      });
+      watcher.on("error", end);
+      const unlinkAbort = onAbort(signal, () => {
+        watcher.close();
+        resolve();
+      });
+    });
+  }
+}
+
+export const nodeFileSystem: FileSystem = new NodeFileSystem();
+
+/** Owned by the user this process acts as. Where there are no user ids, everything is. */
+export function isOwn(stats: Stats | BigIntStats): boolean {
+  return process.geteuid === undefined || Number(stats.uid) === process.geteuid();
+}
+
+async function readUpTo(file: FileHandle, limitBytes: number): Promise<Uint8Array> {
+  const buffer = Buffer.alloc(limitBytes);
+  let length = 0;
+  while (length < limitBytes) {
+    const { bytesRead } = await file.read(buffer, length, limitBytes - length, length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return buffer.subarray(0, length);
+}
+
+function demandDirectory(path: string, stats: Stats): void {
+  if (stats.isSymbolicLink()) throw notOurs(path, "is a symbolic link");
+  if (!stats.isDirectory()) throw notOurs(path, "is not a directory");
+  if (!isOwn(stats)) throw notOurs(path, "belongs to another user");
+}
+
+function notOurs(path: string, why: string, cause?: unknown): ConclaveError {
+  return new ConclaveError("conflict", `"${path}" ${why}: it was not made by conclave; remove it or choose another directory`, { cause });
+}
