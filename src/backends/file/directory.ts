@@ -65,10 +65,15 @@ export async function openDirectory(options: DirectoryOptions = {}): Promise<str
   return explain(`opening the directory "${directory}"`, new AbortController().signal, async () => {
     if (options.allowNetworkFs !== true) await demandLocal(directory);
     const stats = await made(directory);
-    if (stats.isSymbolicLink()) throw refused(`"${directory}" is a symbolic link, which others may be able to turn elsewhere: name its target`);
+    if (stats.isSymbolicLink())
+      throw refused(
+        `"${directory}" is a symbolic link, which others may be able to turn elsewhere: name its target`,
+      );
     if (!stats.isDirectory()) throw refused(`"${directory}" is not a directory: name another`);
-    if ((stats.mode & STICKY) !== 0 && (stats.mode & WRITABLE_BY_OTHERS) !== 0) return privateInside(directory);
-    if (!isOwn(stats)) throw refused(`"${directory}" belongs to user ${stats.uid}: name a directory of your own`);
+    if ((stats.mode & STICKY) !== 0 && (stats.mode & WRITABLE_BY_OTHERS) !== 0)
+      return privateInside(directory);
+    if (!isOwn(stats))
+      throw refused(`"${directory}" belongs to user ${stats.uid}: name a directory of your own`);
     demandGuarded(directory, stats);
     return directory;
   });
@@ -78,8 +83,12 @@ export async function openDirectory(options: DirectoryOptions = {}): Promise<str
 async function privateInside(shared: string): Promise<string> {
   const inside = join(shared, `conclave-${process.geteuid?.() ?? "user"}`);
   const stats = await made(inside);
-  if (stats.isSymbolicLink() || !stats.isDirectory()) throw refused(`"${inside}" is not a directory: someone put it there; remove it or name another directory`);
-  if (!isOwn(stats)) throw refused(`"${inside}" belongs to user ${stats.uid}, who put it in our way: name another directory`);
+  if (stats.isSymbolicLink() || !stats.isDirectory())
+    throw refused(
+      `"${inside}" is not a directory: someone put it there; remove it or name another directory`,
+    );
+  if (!isOwn(stats))
+    throw refused(`"${inside}" belongs to user ${stats.uid}, who put it in our way: name another directory`);
   demandGuarded(inside, stats);
   return inside;
 }

@@ -16,7 +16,8 @@ const LONGEST_ENCODED = 180;
 export function encodeKey(key: string): string {
   if (key.length === 0) throw invalid("a name must have at least one character");
   // UTF-8 has no lone surrogates: different broken strings would become one name.
-  if (/\p{Surrogate}/u.test(key)) throw invalid("a name must be well-formed Unicode; this one holds half a surrogate pair");
+  if (/\p{Surrogate}/u.test(key))
+    throw invalid("a name must be well-formed Unicode; this one holds half a surrogate pair");
   const bytes = Buffer.from(key, "utf8");
   let encoded = "";
   for (const byte of bytes) {
@@ -59,7 +60,10 @@ export function freshNumber(wallMs: number, highestSeen: bigint): bigint {
   const wall = Number.isFinite(wallMs) && wallMs >= 1 ? BigInt(Math.floor(wallMs)) : 1n;
   const number = wall > highestSeen ? wall : highestSeen + 1n;
   if (number <= LARGEST_NUMBER) return number;
-  throw new ConclaveError("unsupported", `the wall clock stands at ${wallMs} ms since 1970: set it right, tokens are numbered by it`);
+  throw new ConclaveError(
+    "unsupported",
+    `the wall clock stands at ${wallMs} ms since 1970: set it right, tokens are numbered by it`,
+  );
 }
 
 /** What a directory listing says. Names that are not records are none of our business. */

@@ -13,14 +13,24 @@ import { onAbort } from "../../core/waiting.js";
 import type { FileSystem } from "./fs.js";
 import { errnoOf } from "./fs.js";
 
-// Windows has neither; there is nothing to follow or to wait for, either.
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0 } = constants;
+// Windows lacks the last three (they are undefined and count as 0): nothing to follow or to wait for there.
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants;
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIRECTORY = 0o700;
 
 /** What opening says of something that is there but not a plain file of ours. */
-const NOT_A_FILE = new Set(["ELOOP", "EMLINK", "EISDIR", "ENXIO", "EACCES", "EPERM", "ENOTDIR", "ENODEV", "EOPNOTSUPP"]);
+const NOT_A_FILE = new Set([
+  "ELOOP",
+  "EMLINK",
+  "EISDIR",
+  "ENXIO",
+  "EACCES",
+  "EPERM",
+  "ENOTDIR",
+  "ENODEV",
+  "EOPNOTSUPP",
+]);
 /** What directories say on systems where they cannot be synced. */
 const NOT_SYNCABLE = new Set(["EINVAL", "EISDIR", "EPERM", "EACCES", "ENOTSUP", "EBADF"]);
 
@@ -37,7 +47,8 @@ class NodeFileSystem implements FileSystem {
     } catch (error) {
       const code = errnoOf(error);
       if (code === "ENOENT") return null;
-      if (code !== undefined && NOT_A_FILE.has(code)) throw notOurs(path, `cannot be opened as a file (${code})`, error);
+      if (code !== undefined && NOT_A_FILE.has(code))
+        throw notOurs(path, `cannot be opened as a file (${code})`, error);
       throw error;
     }
     try {
@@ -71,9 +82,13 @@ class NodeFileSystem implements FileSystem {
       const code = errnoOf(error);
       if (code === "EEXIST") return false;
       if (code === "EPERM") {
-        throw new ConclaveError("unsupported", `"${to}" could not be linked: this file system has no hard links; choose a directory on a local disk`, {
-          cause: error,
-        });
+        throw new ConclaveError(
+          "unsupported",
+          `"${to}" could not be linked: this file system has no hard links; choose a directory on a local disk`,
+          {
+            cause: error,
+          },
+        );
       }
       throw error;
     }
@@ -156,5 +171,9 @@ function demandDirectory(path: string, stats: Stats): void {
 }
 
 function notOurs(path: string, why: string, cause?: unknown): ConclaveError {
-  return new ConclaveError("conflict", `"${path}" ${why}: it was not made by conclave; remove it or choose another directory`, { cause });
+  return new ConclaveError(
+    "conflict",
+    `"${path}" ${why}: it was not made by conclave; remove it or choose another directory`,
+    { cause },
+  );
 }

@@ -129,7 +129,8 @@ export function parseHost(value: unknown): Host | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { bootId, pidNs, timeNs, processes } = value as Record<string, unknown>;
   if (!isWord(bootId) || !isWord(pidNs) || !isWord(timeNs)) return undefined;
-  if (!Array.isArray(processes) || processes.length === 0 || processes.length > MOST_PROCESSES) return undefined;
+  if (!Array.isArray(processes) || processes.length === 0 || processes.length > MOST_PROCESSES)
+    return undefined;
   const listed: ListedProcess[] = [];
   for (const process of processes as unknown[]) {
     if (typeof process !== "object" || process === null) return undefined;

@@ -2,14 +2,8 @@
  * Records as numbered files. A record is written to a temp file elsewhere and
  * then linked under the next number: `link` is atomic and refuses a name that
  * exists, so of all who build on one record exactly one succeeds.
- *
- * What a name alone cannot prove: old records are pruned, so a writer that slept
- * long enough can create a number again that came and went meanwhile. Hence the
- * second look after the link, which demands that the record built upon is still
- * there (pruning goes from the oldest up: had our number been pruned before, its
- * predecessor would be gone) and that nothing newer is.
  */
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
 import { ConclaveError } from "../../core/errors.js";
@@ -17,11 +11,13 @@ import { onAbort } from "../../core/waiting.js";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import { explain } from "./faults.js";
 import type { FileSystem } from "./fs.js";
-import { errnoOf } from "./fs.js";
-import type { Listing } from "./names.js";
-import { encodeKey, FIRST, freshNumber, parseListing, parseNumber } from "./names.js";
+import { encodeKey, FIRST, freshNumber, parseNumber } from "./names.js";
 import type { Host, ProcessRule } from "./processes.js";
+import { Records } from "./records.js";
 import { Staging } from "./staging.js";
+
+/** What must survive a crash of the machine: nothing, the number of the record, or its text too. */
+export type Durability = "none" | "number" | "content";
 
 export interface FileStoreOptions {
   readonly fs: FileSystem;
@@ -30,44 +26,21 @@ export interface FileStoreOptions {
   readonly room: string | (() => Promise<string>);
   /** Sub-directory of this store's records. Default `elections`. */
   readonly shelf?: string;
-  /**
-   * Whether a record must survive a crash of the machine: its number always
-   * does then (see `#sync`), and with `"content"` its text too. Default: `"content"`.
-   */
+  /** Default: the content of every record. First records always are. */
   readonly durability?: (record: string) => Durability;
   /** Lets holders that are certainly dead be succeeded at once. */
   readonly processes?: ProcessRule | undefined;
 }
 
-export type Durability = "none" | "number" | "content";
-
-/**
- * A listing is not atomic. With sixteen records kept, one that sees none of
- * those it should have seen lasted as long as sixteen writes.
- */
-const KEEP = 16;
-const MOST_READS = 4;
-
-/** A record as it lies in its directory. */
-interface Found {
-  readonly name: string;
-  readonly number: bigint;
-}
-
-/** What this process knows of one key. */
-interface Memory {
-  /** Highest number seen: a fresh start goes above it, whatever the wall clock says. */
-  highest: bigint;
-  /** Highest number known to be on the disk. */
-  durable: bigint;
-  /** Who wrote the record read last. */
-  author?: { readonly version: bigint; readonly host: Host | undefined };
+/** Who wrote the version of a key that was read last. */
+interface Author {
+  readonly version: bigint;
+  readonly host: Host | undefined;
 }
 
 export class FileStore implements RecordStore {
+  /** Absent without a rule: nobody need ask several times a second then. */
   readonly abandoned?: (key: string, version: bigint, options: CallOptions) => Promise<boolean>;
-  /** How many records of a key are kept. */
-  protected readonly keep: number = KEEP;
   readonly #fs: FileSystem;
   readonly #clock: Clock;
   readonly #room: () => Promise<string>;
@@ -75,79 +48,73 @@ export class FileStore implements RecordStore {
   readonly #durability: (record: string) => Durability;
   readonly #processes: ProcessRule | undefined;
   readonly #staging: Staging;
-  readonly #memory = new Map<string, Memory>();
+  readonly #records = new Map<string, Records>();
+  readonly #authors = new Map<string, Author>();
   readonly #closed = new AbortController();
 
   constructor(options: FileStoreOptions) {
-    const { room } = options;
+    const { room, processes } = options;
     this.#fs = options.fs;
     this.#clock = options.clock;
-    this.#staging = new Staging(options.fs, options.clock);
     this.#room = typeof room === "string" ? () => Promise.resolve(room) : room;
     this.#shelf = options.shelf ?? "elections";
     this.#durability = options.durability ?? (() => "content");
-    const processes = options.processes;
+    this.#staging = new Staging(options.fs, options.clock);
     this.#processes = processes;
-    if (processes !== undefined) {
-      this.abandoned = async (key, version) => {
-        const author = this.#memory.get(key)?.author;
-        return author?.version === version && processes.dead(author.host);
-      };
-    }
+    if (processes === undefined) return;
+    this.abandoned = async (key, version) => {
+      const author = this.#authors.get(key);
+      return author?.version === version && processes.dead(author.host);
+    };
   }
 
   async read(key: string, { signal }: CallOptions): Promise<Entry | null> {
-    const directory = await this.#open(key, signal);
+    const records = await this.#open(key, signal);
     return explain(`reading the record of "${key}"`, signal, async () => {
-      for (let attempt = 0; attempt < MOST_READS; attempt++) {
-        signal.throwIfAborted();
-        const listing = await this.#list(directory);
-        const name = listing.numbers[0]?.toString() ?? (listing.first ? FIRST : null);
-        if (name === null) return null;
-        const bytes = await this.#content(join(directory, name));
-        if (bytes !== null) return this.#entry(key, name, bytes);
-        // Pruned between the listing and the look: by then there are sixteen newer ones. List again.
-      }
-      throw new ConclaveError("unavailable", "records came and went faster than they could be read; try again");
+      const found = await records.newest(true);
+      return found === null ? null : this.#entry(key, found.number, found.bytes ?? new Uint8Array());
     });
   }
 
-  async write(key: string, expected: bigint | null, record: string, { signal }: CallOptions): Promise<Entry | null> {
-    const directory = await this.#open(key, signal);
+  async write(
+    key: string,
+    expected: bigint | null,
+    record: string,
+    { signal }: CallOptions,
+  ): Promise<Entry | null> {
+    const records = await this.#open(key, signal);
     return explain(`writing the record of "${key}"`, signal, async () => {
-      const before = await this.#newest(directory);
+      const before = await records.newest(false);
       if ((before?.number ?? null) !== expected) return null;
-      const memory = this.#remember(key, before?.number ?? 0n);
-      const number = before === null ? freshNumber(this.#clock.wall(), memory.highest) : before.number + 1n;
-      const name = before === null ? FIRST : parsed(number);
+      const number = before === null ? freshNumber(this.#clock.wall(), records.highest) : before.number + 1n;
+      const name = before === null ? FIRST : number.toString();
+      if (before !== null) parseNumber(name); // refuses what no reader would accept
       const durability = before === null ? "content" : this.#durability(record);
       const id = this.#clock.uniqueId();
-      const bytes = encodeEnvelope({ number, id, host: this.#processes?.host(), record });
-      if (bytes.length > LARGEST_FILE) {
-        throw new ConclaveError("invalid", `a record of ${bytes.length} bytes was to be written; at most ${LARGEST_FILE} are, so shorten the value`);
-      }
-      if (before === null) await this.#makeDirectory(directory);
+      const bytes = encoded(number, id, this.#processes?.host(), record);
+      if (before === null) await records.make();
       const temp = await this.#staging.put(await this.#room(), id, bytes, durability === "content");
       try {
         signal.throwIfAborted(); // what was given up must not win later
-        if (!(await this.#fs.link(temp, join(directory, name)))) return null;
+        if (!(await records.link(temp, name))) return null;
         // From here on the record may be seen, so anything but success is "don't know".
-        await this.#settle(directory, { name, number }, before, durability !== "none", memory);
+        await records.settle({ name, number }, before, durability !== "none");
       } finally {
         await this.#staging.drop(temp);
       }
-      return this.#entry(key, name, bytes);
+      return this.#entry(key, number, bytes);
     });
   }
 
   async watch(key: string, wake: () => void, { signal }: CallOptions): Promise<void> {
     const ending = new AbortController();
-    const unlink = [onAbort(signal, () => ending.abort()), onAbort(this.#closed.signal, () => ending.abort())];
+    const end = (): void => ending.abort();
+    const unlink = [onAbort(signal, end), onAbort(this.#closed.signal, end)];
     try {
-      const directory = await this.#open(key, signal);
-      await this.#fs.makeDirectory(directory);
+      const { path } = await this.#open(key, signal);
+      await this.#fs.makeDirectory(path);
       if (ending.signal.aborted) return;
-      const watching = this.#fs.watch(directory, onlyNews(wake), ending.signal);
+      const watching = this.#fs.watch(path, onlyNews(wake), ending.signal);
       wake();
       await watching;
     } catch {
@@ -161,120 +128,33 @@ export class FileStore implements RecordStore {
     this.#closed.abort();
   }
 
-  /** The second look: throws unless `written` is the newest and was built on what is still there. */
-  protected confirm(after: Listing, written: { name: string; number: bigint }, before: { name: string } | null): void {
-    const { numbers, first } = after;
-    const newest = numbers[0]?.toString() ?? (first ? FIRST : null);
-    const grounded =
-      before === null ? numbers.length === 0 : before.name === FIRST ? first : numbers.includes(BigInt(before.name));
-    if (newest === written.name && grounded) return;
-    throw new ConclaveError(
-      "unavailable",
-      `record ${written.number} was written, but ${newest === written.name ? "what it was built on is gone" : `the newest is now ${newest ?? "none"}`}; ` +
-        "read again to learn who wrote last",
-    );
-  }
-
-  /** After the link: make the number durable if a token may depend on it, look again, and tidy up. */
-  async #settle(directory: string, written: Found, before: Found | null, durable: boolean, memory: Memory): Promise<void> {
-    if (durable) await this.#sync(directory, written.number, memory);
-    const after = await this.#list(directory);
-    this.confirm(after, written, before);
-    if (written.number > memory.highest) memory.highest = written.number;
-    await this.#prune(directory, after, memory);
-  }
-
-  /**
-   * Which writes wait for the disk. A token is the number of an acquiring write;
-   * it comes back after a crash of the machine only if no record with that number
-   * or a higher one is left. So the *name* of an acquiring write must be on the
-   * disk before the office is taken (its content may be lost: an unreadable
-   * record still counts). Renewals and releases hand out no token and need not
-   * wait, provided the acquiring record is not pruned before a later name is on
-   * the disk: hence the check in `#prune`, one wait in sixteen renewals.
-   */
-  async #sync(directory: string, newest: bigint, memory: Memory): Promise<void> {
-    await this.#fs.syncDirectory(directory);
-    if (newest > memory.durable) memory.durable = newest;
-  }
-
-  /** From the oldest up, one after the other (see `confirm`). What cannot be removed is left for the next writer. */
-  async #prune(directory: string, { numbers, first }: Listing, memory: Memory): Promise<void> {
-    const [newest] = numbers;
-    const old = numbers.slice(this.keep).reverse();
-    if (newest === undefined || (old.length === 0 && !(first && numbers.length >= this.keep))) return;
-    try {
-      const highestOld = old.at(-1) ?? 0n;
-      if (memory.durable <= highestOld) await this.#sync(directory, newest, memory);
-      if (first && numbers.length >= this.keep) await this.#fs.remove(join(directory, FIRST));
-      for (const number of old) await this.#fs.remove(join(directory, number.toString()));
-    } catch {
-      // The write has succeeded; leftovers are no reason to call it anything else.
-    }
-  }
-
-  async #open(key: string, signal: AbortSignal): Promise<string> {
+  async #open(key: string, signal: AbortSignal): Promise<Records> {
     signal.throwIfAborted();
-    if (this.#closed.signal.aborted) throw new ConclaveError("state", "the file store is closed; open a new backend");
-    const name = encodeKey(key);
-    return join(await this.#room(), this.#shelf, name);
-  }
-
-  /** The directory of a key that has no record yet; its name must not vanish with the machine's memory either. */
-  async #makeDirectory(directory: string): Promise<void> {
-    const shelf = dirname(directory);
-    await this.#fs.makeDirectory(shelf);
-    await this.#fs.makeDirectory(directory);
-    await this.#fs.syncDirectory(shelf);
-  }
-
-  async #list(directory: string): Promise<Listing> {
-    try {
-      return parseListing(await this.#fs.list(directory));
-    } catch (error) {
-      if (errnoOf(error) === "ENOENT") return { numbers: [], first: false };
-      throw error;
+    if (this.#closed.signal.aborted) {
+      throw new ConclaveError("state", "the file store is closed; open a new backend");
     }
+    const path = join(await this.#room(), this.#shelf, encodeKey(key));
+    let records = this.#records.get(key);
+    if (records?.path !== path) this.#records.set(key, (records = new Records(this.#fs, path)));
+    return records;
   }
 
-  async #newest(directory: string): Promise<Found | null> {
-    for (let attempt = 0; attempt < MOST_READS; attempt++) {
-      const { numbers, first } = await this.#list(directory);
-      const [number] = numbers;
-      if (number !== undefined) return { name: number.toString(), number };
-      if (!first) return null;
-      const bytes = await this.#content(join(directory, FIRST));
-      if (bytes !== null) return { name: FIRST, number: numberOfFirst(bytes) };
-    }
-    throw new ConclaveError("unavailable", "records came and went faster than they could be read; try again");
-  }
-
-  /** What is not a regular file of ours reads as nothing: a record, but an unreadable one. */
-  async #content(path: string): Promise<Uint8Array | null> {
-    try {
-      return await this.#fs.read(path, LARGEST_FILE + 1);
-    } catch (error) {
-      if (error instanceof ConclaveError && error.code === "conflict") return new Uint8Array();
-      throw error;
-    }
-  }
-
-  #entry(key: string, name: string, bytes: Uint8Array): Entry {
-    const version = name === FIRST ? numberOfFirst(bytes) : BigInt(name);
-    const decoded = decodeEnvelope(bytes);
+  #entry(key: string, version: bigint, bytes: Uint8Array): Entry {
+    const { number, id, host, record } = decodeEnvelope(bytes);
     // A record under another number than its own was copied there by hand: whose it is, nobody knows.
-    const record = decoded.number === version ? decoded.record : "";
-    const memory = this.#remember(key, version);
-    memory.author = { version, host: decoded.number === version ? decoded.host : undefined };
-    return { version, record, mark: `${version}/${decoded.id}` };
+    const genuine = number === version;
+    this.#authors.set(key, { version, host: genuine ? host : undefined });
+    return { version, record: genuine ? record : "", mark: `${version}/${id}` };
   }
+}
 
-  #remember(key: string, number: bigint): Memory {
-    let memory = this.#memory.get(key);
-    if (memory === undefined) this.#memory.set(key, (memory = { highest: 0n, durable: 0n }));
-    if (number > memory.highest) memory.highest = number;
-    return memory;
-  }
+function encoded(number: bigint, id: string, host: Host | undefined, record: string): Uint8Array {
+  const bytes = encodeEnvelope({ number, id, host, record });
+  if (bytes.length <= LARGEST_FILE) return bytes;
+  throw new ConclaveError(
+    "invalid",
+    `a record of ${bytes.length} bytes was to be written; at most ${LARGEST_FILE} fit: shorten the value`,
+  );
 }
 
 /** The pruning of an old record changes the directory too, but is no news. */
@@ -287,19 +167,4 @@ function onlyNews(wake: () => void): (name?: string) => void {
     }
     wake();
   };
-}
-
-/** The file name of a number, which must not outgrow what readers accept. */
-function parsed(number: bigint): string {
-  return (parseNumber(number.toString()) ?? number).toString();
-}
-
-function numberOfFirst(bytes: Uint8Array): bigint {
-  const { number } = decodeEnvelope(bytes);
-  if (number !== null) return number;
-  throw new ConclaveError(
-    "conflict",
-    `the file "${FIRST}" is the only record of this election and does not tell its number, so whether someone leads is not known; ` +
-      "when nobody does, remove it",
-  );
 }
