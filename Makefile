@@ -17,7 +17,7 @@ CLI := node "$(CURDIR)/dist/cli/main.js"
 INSTALLED := node_modules/.package-lock.json
 SOURCES := $(shell find src -name '*.ts' 2>/dev/null)
 
-.PHONY: help node-version deps build demo run run-node1 run-node2 run-node3 demo-parallel kill-demo \
+.PHONY: help node-version deps build tools demo run run-node1 run-node2 run-node3 demo-parallel kill-demo \
         servers check test test-coverage test-race bench sim sim-mutants format clean
 
 help: ## this list
@@ -41,6 +41,15 @@ dist/.built: $(SOURCES) tsconfig.json $(INSTALLED)
 	@touch $@
 
 build: dist/.built ## compile src/ to dist/
+
+# Tests, benches, examples and scripts, compiled. Type errors are `make check`'s business.
+TOOLS := $(shell find src test bench examples scripts -name '*.ts' 2>/dev/null)
+.build/.built: $(TOOLS) tsconfig.json tsconfig.tools.json $(INSTALLED)
+	@rm -rf .build
+	@npm run --silent build:tools || echo "compiled with type errors"
+	@touch $@
+
+tools: .build/.built
 
 demo: build ## three candidates in one terminal: handover, crash, freeze (ARGS=--once ends by itself)
 	@$(CLI) demo $(ARGS)

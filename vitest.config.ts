@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    globalSetup: ["test/setup.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Two cores: more workers than that only make timings noisy.
