@@ -103,8 +103,8 @@ sim: deps ## simulated schedules only: make sim SEEDS=10000
 sim-mutants: deps ## every safety rule broken in turn; the simulator must notice
 	npm run --silent sim:mutants
 
-bench: deps build ## handover, failover and idle cost, measured
-	@scripts/bench $(ARGS)
+bench: build tools ## handover, failover and idle cost, measured
+	@node .build/bench/main.js $(ARGS)
 
 format: deps ## rewrite sources in the house style
 	npm run --silent format
