@@ -3,8 +3,7 @@
  * office passes to B, which writes too. When A's write arrives, the ledger has
  * seen a newer token and refuses.
  */
-import { Election } from "conclave";
-import { memoryBackend } from "conclave/memory";
+import { Election, memoryBackend } from "conclave";
 
 /** A resource that remembers the highest token it has seen. */
 class Ledger {

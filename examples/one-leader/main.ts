@@ -1,6 +1,5 @@
 /** Three candidates, one leader. It resigns, and the next one takes over. */
-import { Election } from "conclave";
-import { memoryBackend } from "conclave/memory";
+import { Election, memoryBackend } from "conclave";
 
 const backend = memoryBackend();
 const open = (id: string): Election => new Election({ name: "scheduler", backend, id });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { guaranteesPage } from "../../scripts/guarantees-page.js";
-import { backendCatalogue } from "../../src/backends/open.js";
+import { backendCatalogue } from "../../scripts/catalogue.js";
 import { ROOT } from "./sources.js";
 
 describe("docs/guarantees.md", () => {
