@@ -1,6 +1,6 @@
-/** Writes docs/guarantees.md. `npm run guarantees` */
+/** Writes docs/guarantees.md: `npm run guarantees`. */
 import { writeFileSync } from "node:fs";
-import { backendCatalogue } from "./catalogue.js";
+import { rooms } from "../src/backends/open.js";
 import { guaranteesPage } from "./guarantees-page.js";
 
-writeFileSync("docs/guarantees.md", guaranteesPage(backendCatalogue));
+writeFileSync("docs/guarantees.md", await guaranteesPage(rooms));

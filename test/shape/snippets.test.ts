@@ -1,7 +1,7 @@
 /**
  * Every TypeScript block in the README and the guide compiles against the
  * package as it is published. A block without an import is a fragment: it gets
- * the names that the pages use throughout.
+ * the names that the pages use throughout, in a scope of its own.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -29,7 +29,7 @@ function snippets(page: string): Snippet[] {
     return {
       where: `${page}:${line}`,
       file: `${page.replaceAll(/[^a-zA-Z0-9]/g, "-")}-${line}.ts`,
-      code: /^import /m.test(code) ? code : PRELUDE + code,
+      code: /^import /m.test(code) ? code : `${PRELUDE}{\n${code}}\n`,
     };
   });
 }
