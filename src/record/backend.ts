@@ -19,7 +19,7 @@ import { systemClock } from "../core/clock.js";
 import { bounded, sleep } from "../core/waiting.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord, Observation } from "./lease.js";
-import { judge, leaderOf, observed } from "./lease.js";
+import { judge, leaderOf, observed, untilSilent } from "./lease.js";
 import { Waker } from "./waker.js";
 
 export interface RecordBackendOptions {
@@ -109,10 +109,11 @@ class RecordBackend implements Backend {
           const leader = leaderOf(entry, seen, pollMs, this.#clock.now());
           if (last === undefined || !sameLeader(last, leader)) yield (last = leader);
         }
-        // While someone leads, look again when its silence would be long enough to call the office vacant.
-        const untilSilent =
-          last && seen ? seen.at + (entry?.record.ttlMs ?? pollMs) - this.#clock.now() : pollMs;
-        await waker.wait(Math.min(this.#pollAfter(pollMs), Math.max(1, untilSilent)), signal);
+        // While someone leads, look again when its silence would be long enough to call the office vacant. If it
+        // is long enough already, this read could not show it (a lagging replica): polling faster would not help.
+        const silentIn = last && entry ? untilSilent(entry, seen, pollMs, this.#clock.now()) : 0;
+        const poll = this.#pollAfter(pollMs);
+        await waker.wait(silentIn > 0 ? Math.min(poll, Math.max(1, silentIn)) : poll, signal);
       }
     } catch (error) {
       if (!signal.aborted) throw error;

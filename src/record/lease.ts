@@ -78,19 +78,20 @@ export function judge(
   now: number,
 ): Verdict {
   if (entry === null) return { kind: "open", expected: null };
-  const { holder, ttlMs } = entry.record;
+  const { holder } = entry.record;
   if (holder === null || holder === candidate) return { kind: "open", expected: entry.version };
-  const waitMs = remaining(entry, seen, ttlMs ?? ownTtlMs, now);
+  const waitMs = untilSilent(entry, seen, ownTtlMs, now);
   return waitMs <= 0 ? { kind: "open", expected: entry.version } : { kind: "held", waitMs };
 }
 
 /** Milliseconds until the silence of the holder is long enough, by the store's clock if it times leases, else by ours. */
-function remaining(
+export function untilSilent(
   entry: Entry<LeaseRecord>,
   seen: Observation | undefined,
-  ttlMs: number,
+  ownTtlMs: number,
   now: number,
 ): number {
+  const ttlMs = entry.record.ttlMs ?? ownTtlMs;
   if (entry.expiresInMs !== undefined) return entry.expiresInMs;
   // A stale read is not evidence of silence.
   if (seen === undefined || seen.mark !== markOf(entry)) return ttlMs;
@@ -105,7 +106,7 @@ export function leaderOf(
   now: number,
 ): Leader | null {
   if (entry === null || entry.record.holder === null) return null;
-  if (remaining(entry, seen, entry.record.ttlMs ?? ownTtlMs, now) <= 0) return null;
+  if (untilSilent(entry, seen, ownTtlMs, now) <= 0) return null;
   const { holder, value, since } = entry.record;
   return { candidate: holder, token: tokenOf(entry), value, since: since > 0 ? since : undefined };
 }
