@@ -1,6 +1,7 @@
 /** One unbroken leadership with one token. */
 import type { Deadline } from "./deadline.js";
 import { NotLeaderError } from "./errors.js";
+import type { Bearer, Fence, FencedResource, Guard } from "./fence.js";
 import { deferred } from "./waiting.js";
 
 /**
@@ -32,6 +33,8 @@ type Phase =
 export interface TermKeeper {
   proclaim(value: string): Promise<void>;
   resign(): Promise<void>;
+  /** Tells what has to settle before the office may be given up. */
+  serve(work: Promise<unknown>): void;
   /** The term found its own end: the deadline has passed. */
   over(): void;
 }
@@ -45,7 +48,7 @@ export interface TermOptions {
   readonly deadline: Deadline;
 }
 
-export class Term {
+export class Term implements Bearer {
   readonly election: string;
   readonly candidate: string;
   /** Fencing token: strictly rising from term to term. Hand it to every resource that can check it. */
@@ -106,6 +109,24 @@ export class Term {
     if (!this.held) throw this.#notLeader();
   }
 
+  /**
+   * Binds this term to a resource that checks tokens: what comes back acts under
+   * this term's {@link token}, and rejects with a `StaleLeaderError` once the
+   * resource has seen a newer one, even if this process was stopped in between
+   * and still believes in its term.
+   */
+  guard<Acts>(resource: FencedResource<Acts>): Acts;
+  guard(fence: Fence): Guard;
+  guard<Acts>(fence: Fence | FencedResource<Acts>): Guard | Acts {
+    if ("bind" in fence) return fence.bind(this);
+    return {
+      check: async (options) => {
+        this.assertHeld();
+        await fence.check(this.token, options);
+      },
+    };
+  }
+
   /** What observers see with this leadership. */
   get value(): string {
     return this.#value;
@@ -140,6 +161,11 @@ export class Term {
   /** @internal */
   attach(keeper: TermKeeper): void {
     this.#keeper = keeper;
+  }
+
+  /** @internal The office is not given back before this settles (or `drainMs` has passed). Never rejects. */
+  serve(work: Promise<unknown>): void {
+    this.#keeper?.serve(work);
   }
 
   /** @internal Starts an end on purpose: the work is told, the office still held. `false` if an end is under way. */
