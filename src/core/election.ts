@@ -68,6 +68,8 @@ export class Election implements AsyncDisposable {
   /** Highest token of any leader seen, and of our own terms: what is granted must be newer. */
   #seenToken = -1n;
   #ownToken = -1n;
+  /** When this candidate began to stand for the office it is waiting for. */
+  #standingSince = 0;
 
   constructor(options: ElectionOptions) {
     this.name = checkName(options.name);
@@ -240,6 +242,7 @@ export class Election implements AsyncDisposable {
   async #campaign(stop: AbortSignal, forever: boolean): Promise<Keeper> {
     const { retryMs, ttlMs } = this.timing;
     const backoff = new Backoff(this.#clock, retryMs / 8, ttlMs / 2);
+    this.#standingSince = this.#clock.now();
     for (;;) {
       stop.throwIfAborted();
       try {
@@ -261,6 +264,7 @@ export class Election implements AsyncDisposable {
 
   async #try(stop: AbortSignal): Promise<Term | null> {
     const limitMs = 2 * this.timing.attemptMs;
+    this.#standingSince = this.#clock.now();
     if (!(await this.#isReady(stop))) return null;
     const keeper = await bounded(this.#clock, limitMs, stop, "standing", (signal) =>
       this.#stand(false, signal),
@@ -359,7 +363,7 @@ export class Election implements AsyncDisposable {
       }),
     );
     this.#events.log("info", `${candidate} leads with token ${term.token}`);
-    this.#events.emit("elected", { term });
+    this.#events.emit("elected", { term, waitedMs: this.#clock.now() - this.#standingSince });
     keeper.start();
     return keeper;
   }

@@ -9,8 +9,8 @@ import { describe } from "./errors.js";
 import type { Term, TermEnd } from "./term.js";
 
 export interface ElectionEvents {
-  /** A term has begun. */
-  elected: { readonly term: Term };
+  /** A term has begun, after this long a wait. */
+  elected: { readonly term: Term; readonly waitedMs: number };
   /** A term is over: exactly one for each `elected`. */
   ended: { readonly term: Term; readonly end: TermEnd };
   /** Renewals fail, but the deadline has not passed: still in office, perhaps not for long. */
