@@ -339,6 +339,7 @@ export class Election implements AsyncDisposable {
     const { name: election, candidate } = this;
     const { value } = this.#candidacy;
     this.#ownToken = hold.token;
+    const openedAt = this.#clock.now();
     const term = new Term({
       election,
       candidate,
@@ -346,6 +347,7 @@ export class Election implements AsyncDisposable {
       value,
       since: this.#clock.wall(),
       deadline,
+      elapsedMs: () => this.#clock.now() - openedAt,
     });
     const keeper = new Keeper({
       clock: this.#clock,

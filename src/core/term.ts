@@ -39,6 +39,9 @@ export interface TermKeeper {
   over(): void;
 }
 
+/** How long the term has lasted, up to its end. */
+type Stopwatch = () => number;
+
 export interface TermOptions {
   readonly election: string;
   readonly candidate: string;
@@ -46,6 +49,8 @@ export interface TermOptions {
   readonly value: string;
   readonly since: number;
   readonly deadline: Deadline;
+  /** Monotonic milliseconds since the term began. */
+  readonly elapsedMs: Stopwatch;
 }
 
 export class Term implements Bearer {
@@ -63,6 +68,8 @@ export class Term implements Bearer {
   #keeper: TermKeeper | undefined;
   #phase: Phase = { kind: "open" };
   #value: string;
+  readonly #elapsedMs: Stopwatch;
+  #lastedMs: number | undefined;
 
   /** @internal Terms come from an election. */
   constructor(options: TermOptions) {
@@ -72,6 +79,7 @@ export class Term implements Bearer {
     this.since = options.since;
     this.#value = options.value;
     this.#deadline = options.deadline;
+    this.#elapsedMs = options.elapsedMs;
     this.ended = this.#reported.promise;
   }
 
@@ -127,6 +135,11 @@ export class Term implements Bearer {
     };
   }
 
+  /** How long the term has lasted so far, or lasted in all. */
+  get lastedMs(): number {
+    return this.#lastedMs ?? this.#elapsedMs();
+  }
+
   /** What observers see with this leadership. */
   get value(): string {
     return this.#value;
@@ -180,6 +193,7 @@ export class Term implements Bearer {
   finish(end: TermEnd): boolean {
     if (this.#phase.kind === "over") return false;
     this.#phase = { kind: "over", end };
+    this.#lastedMs = this.#elapsedMs();
     this.#abort(end.detail);
     return true;
   }

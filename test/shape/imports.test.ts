@@ -26,10 +26,11 @@ const ROOMS: Record<string, Room> = {
   fencing: { rooms: ["core"], node: true },
   cron: { rooms: ["core", "fencing"], node: [] },
   testing: { rooms: ["core", "record", "fencing", "backends/file", "backends/memory"], node: true },
+  metrics: { rooms: ["core"], node: [], npm: ["prom-client"] },
   sidecar: { rooms: [...LIBRARY, "fencing", "backends/open"], node: true },
   dashboard: { rooms: ["sidecar"], node: true },
   cli: {
-    rooms: [...LIBRARY, "fencing", "cron", "sidecar", "dashboard", "backends/*"],
+    rooms: [...LIBRARY, "fencing", "cron", "metrics", "sidecar", "dashboard", "backends/*"],
     node: true,
     npm: ["commander"],
   },

@@ -1,0 +1,136 @@
+/**
+ * Prometheus metrics of elections, into your registry or one of their own.
+ *
+ * `prom-client` is an optional peer: this entry point needs it, the rest of the
+ * library does not. The same facts go to `diagnostics_channel` without it.
+ */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Election } from "../core/election.js";
+import type { Term } from "../core/term.js";
+
+export interface ElectionMetricsOptions {
+  /** Where the metrics are registered. Default: a registry of their own. */
+  readonly registry?: Registry | undefined;
+}
+
+const LABELS = ["election", "backend"] as const;
+type Label = (typeof LABELS)[number];
+type Labels = Record<Label, string>;
+
+/** From a quick request to a store on its last legs. */
+const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** From flapping to a leader of weeks. */
+const TERM_BUCKETS = [1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400, 604_800];
+
+export class ElectionMetrics {
+  readonly registry: Registry;
+  readonly #watched = new Map<Election, Labels>();
+  readonly #jeopardySince = new Map<Term, number>();
+  readonly #terms: Counter<Label | "reason">;
+  readonly #termSeconds: Histogram<Label>;
+  readonly #renewalSeconds: Histogram<Label>;
+  readonly #renewalFailures: Counter<Label>;
+  readonly #waitSeconds: Histogram<Label>;
+  readonly #jeopardySeconds: Counter<Label>;
+  readonly #margin: Gauge<Label>;
+
+  constructor(options: ElectionMetricsOptions = {}) {
+    this.registry = options.registry ?? new Registry();
+    const registers = [this.registry];
+    const labelNames = [...LABELS];
+    const watched = this.#watched;
+    // Read from the clock at the scrape, like everything that says "leading": a flag could be stale.
+    new Gauge({
+      name: "conclave_leading",
+      help: "1 while this process holds the office, 0 otherwise",
+      labelNames,
+      registers,
+      collect() {
+        for (const [election, labels] of watched) this.set(labels, election.leading ? 1 : 0);
+      },
+    });
+    this.#terms = new Counter({
+      name: "conclave_terms_total",
+      help: "Terms of this process that have ended, by reason (resigned, closed, expired, revoked)",
+      labelNames: [...LABELS, "reason"],
+      registers,
+    });
+    this.#termSeconds = new Histogram({
+      name: "conclave_term_duration_seconds",
+      help: "How long terms of this process lasted",
+      labelNames,
+      registers,
+      buckets: TERM_BUCKETS,
+    });
+    this.#renewalSeconds = new Histogram({
+      name: "conclave_renewal_duration_seconds",
+      help: "How long renewals took, failed ones included",
+      labelNames,
+      registers,
+      buckets: LATENCY_BUCKETS,
+    });
+    this.#renewalFailures = new Counter({
+      name: "conclave_renewal_failures_total",
+      help: "Renewals that were refused or not answered",
+      labelNames,
+      registers,
+    });
+    this.#waitSeconds = new Histogram({
+      name: "conclave_campaign_wait_seconds",
+      help: "How long this process stood before it was elected",
+      labelNames,
+      registers,
+      buckets: TERM_BUCKETS,
+    });
+    this.#jeopardySeconds = new Counter({
+      name: "conclave_jeopardy_seconds_total",
+      help: "Time in office during which renewals were failing",
+      labelNames,
+      registers,
+    });
+    this.#margin = new Gauge({
+      name: "conclave_deadline_margin_seconds",
+      help: "Time that was left to act when the last renewal was answered; near 0 means the office is about to be lost",
+      labelNames,
+      registers,
+    });
+  }
+
+  /** Counts what happens in this election from now on. Returns the way to stop. */
+  watch(election: Election): () => void {
+    const labels: Labels = { election: election.name, backend: election.backend.name };
+    this.#watched.set(election, labels);
+    // From the start, so that a counter that never moved reads 0 and not "no data".
+    this.#renewalFailures.inc(labels, 0);
+    this.#jeopardySeconds.inc(labels, 0);
+    for (const reason of ["resigned", "closed", "expired", "revoked"])
+      this.#terms.inc({ ...labels, reason }, 0);
+    const offs = [
+      election.on("elected", ({ waitedMs }) => this.#waitSeconds.observe(labels, waitedMs / 1000)),
+      election.on("renewal", ({ ok, latencyMs, remainingMs }) => {
+        this.#renewalSeconds.observe(labels, latencyMs / 1000);
+        this.#margin.set(labels, remainingMs / 1000);
+        if (!ok) this.#renewalFailures.inc(labels);
+      }),
+      election.on("jeopardy", ({ term }) => void this.#jeopardySince.set(term, term.lastedMs)),
+      election.on("safe", ({ term }) => this.#endJeopardy(term, labels)),
+      election.on("ended", ({ term, end }) => {
+        this.#endJeopardy(term, labels);
+        this.#terms.inc({ ...labels, reason: end.reason });
+        this.#termSeconds.observe(labels, term.lastedMs / 1000);
+        this.#margin.set(labels, 0);
+      }),
+    ];
+    return () => {
+      for (const off of offs) off();
+      this.#watched.delete(election);
+    };
+  }
+
+  #endJeopardy(term: Term, labels: Labels): void {
+    const since = this.#jeopardySince.get(term);
+    if (since === undefined) return;
+    this.#jeopardySince.delete(term);
+    this.#jeopardySeconds.inc(labels, Math.max(0, term.lastedMs - since) / 1000);
+  }
+}

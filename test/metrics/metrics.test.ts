@@ -1,0 +1,113 @@
+import { readFile } from "node:fs/promises";
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import { Election, memoryBackend } from "../../src/index.js";
+import { ElectionMetrics } from "../../src/metrics/index.js";
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Record<string, string>;
+  readonly value: number;
+}
+
+/** Reads the exposition format back; throws on a line that is not of it. */
+function parse(text: string): Sample[] {
+  return text
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line) => {
+      const match = /^([a-z_]+)(?:\{(.*)\})? ([0-9.e+-]+|NaN|\+Inf)$/.exec(line);
+      if (match === null) throw new Error(`not a sample: ${line}`);
+      const labels = [...(match[2] ?? "").matchAll(/([a-z]+)="((?:[^"\\]|\\.)*)"/g)].map(([, k, v]) => [
+        k,
+        v,
+      ]);
+      return {
+        name: match[1]!,
+        labels: Object.fromEntries(labels) as Record<string, string>,
+        value: Number(match[3]),
+      };
+    });
+}
+
+const read = async (metrics: ElectionMetrics) => {
+  const samples = parse(await metrics.registry.metrics());
+  return (name: string, labels: Record<string, string> = {}) =>
+    samples.find((s) => s.name === name && Object.entries(labels).every(([k, v]) => s.labels[k] === v))
+      ?.value;
+};
+
+/** Events are delivered in a microtask. */
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test("a term leaves its trace, and the text parses back", async () => {
+  const metrics = new ElectionMetrics();
+  await using election = new Election({ name: 'evil "name"\\', backend: memoryBackend(), ttlMs: 2000 });
+  const off = metrics.watch(election);
+  expect((await read(metrics))("conclave_leading", { backend: "memory" })).toBe(0);
+  const term = await election.campaign();
+  expect((await read(metrics))("conclave_leading")).toBe(1);
+  await term.resign();
+  await settled();
+  const after = await read(metrics);
+  expect(after("conclave_leading")).toBe(0);
+  expect(after("conclave_terms_total", { reason: "resigned" })).toBe(1);
+  expect(after("conclave_terms_total", { reason: "expired" })).toBe(0);
+  expect(after("conclave_term_duration_seconds_count")).toBe(1);
+  expect(after("conclave_campaign_wait_seconds_count")).toBe(1);
+  off();
+});
+
+test("failing renewals are counted, and so is the time in jeopardy", async () => {
+  const backend = memoryBackend();
+  const broken = { on: false };
+  const flaky = {
+    ...backend,
+    name: "flaky",
+    guarantees: backend.guarantees,
+    records: backend.records,
+    observe: backend.observe.bind(backend),
+    [Symbol.asyncDispose]: async () => {},
+    campaign: async (...args: Parameters<typeof backend.campaign>) => {
+      const hold = await backend.campaign(...args);
+      if (hold === null) return null;
+      return {
+        token: hold.token,
+        askedAt: hold.askedAt,
+        ttlMs: hold.ttlMs,
+        proclaim: hold.proclaim.bind(hold),
+        release: hold.release.bind(hold),
+        renew: (options: Parameters<typeof hold.renew>[0]) =>
+          broken.on ? Promise.reject(new Error("store away")) : hold.renew(options),
+      };
+    },
+  };
+  const metrics = new ElectionMetrics({ registry: new Registry() });
+  await using election = new Election({ name: "e", backend: flaky, ttlMs: 1000 });
+  metrics.watch(election);
+  await election.campaign();
+  broken.on = true;
+  await new Promise<void>((resolve) => void election.on("jeopardy", () => resolve()));
+  broken.on = false;
+  await new Promise<void>((resolve) => void election.on("safe", () => resolve()));
+  await settled();
+  const after = await read(metrics);
+  expect(after("conclave_renewal_failures_total")).toBeGreaterThanOrEqual(1);
+  expect(after("conclave_jeopardy_seconds_total")).toBeGreaterThan(0);
+  expect(after("conclave_deadline_margin_seconds")).toBeGreaterThan(0);
+  expect(after("conclave_renewal_duration_seconds_count")).toBeGreaterThanOrEqual(2);
+});
+
+test("alert rules name only metrics that exist", async () => {
+  const metrics = new ElectionMetrics();
+  const known = new Set((await metrics.registry.getMetricsAsJSON()).map(({ name }) => name));
+  const rules = await readFile(
+    new URL("../../deploy/prometheus/conclave.rules.yaml", import.meta.url),
+    "utf8",
+  );
+  const expressions = rules.split("\n").filter((line) => line.trim().startsWith("expr:"));
+  const named = expressions.flatMap((line) => line.match(/conclave_[a-z_]+/g) ?? []);
+  expect(expressions.length).toBeGreaterThanOrEqual(5);
+  expect(named.length).toBeGreaterThanOrEqual(expressions.length);
+  for (const name of named) expect(known, name).toContain(name);
+});
