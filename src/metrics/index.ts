@@ -26,6 +26,7 @@ export class ElectionMetrics {
   readonly registry: Registry;
   readonly #watched = new Map<Election, Labels>();
   readonly #jeopardySince = new Map<Term, number>();
+  readonly #leading: Gauge<Label>;
   readonly #terms: Counter<Label | "reason">;
   readonly #termSeconds: Histogram<Label>;
   readonly #renewalSeconds: Histogram<Label>;
@@ -40,7 +41,7 @@ export class ElectionMetrics {
     const labelNames = [...LABELS];
     const watched = this.#watched;
     // Read from the clock at the scrape, like everything that says "leading": a flag could be stale.
-    new Gauge({
+    this.#leading = new Gauge({
       name: "conclave_leading",
       help: "1 while this process holds the office, 0 otherwise",
       labelNames,
@@ -124,6 +125,7 @@ export class ElectionMetrics {
     return () => {
       for (const off of offs) off();
       this.#watched.delete(election);
+      this.#leading.remove(labels);
     };
   }
 
