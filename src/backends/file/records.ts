@@ -34,14 +34,18 @@ export interface Found {
 export class Records {
   readonly path: string;
   readonly #fs: FileSystem;
-  /** Highest number seen: a fresh start goes above it, whatever the wall clock says. */
-  highest = 0n;
+  #highest = 0n;
   /** Highest number known to be on the disk. */
   #durable = 0n;
 
   constructor(fs: FileSystem, path: string) {
     this.#fs = fs;
     this.path = path;
+  }
+
+  /** Highest number seen: a fresh start goes above it, whatever the wall clock says. */
+  get highest(): bigint {
+    return this.#highest;
   }
 
   /** The newest record; its content too if that is asked for. */
@@ -97,11 +101,13 @@ export class Records {
 
   /** From the oldest up, one after the other: the second look counts on it. */
   async #prune({ numbers, first }: Listing): Promise<void> {
-    const [newest] = numbers;
-    if (newest === undefined || numbers.length + (first ? 1 : 0) <= KEEP) return;
+    const kept = numbers.slice(0, KEEP);
     const old = numbers.slice(KEEP).toReversed();
+    const [newest, oldestKept] = [kept[0], kept.at(-1)];
+    if (newest === undefined || oldestKept === undefined) return;
+    if (old.length === 0 && !(first && kept.length === KEEP)) return;
     try {
-      if (this.#durable <= (old.at(-1) ?? 0n)) await this.#sync(newest);
+      if (this.#durable < oldestKept) await this.#sync(newest);
       if (first) await this.#fs.remove(join(this.path, FIRST));
       for (const number of old) await this.#fs.remove(join(this.path, number.toString()));
     } catch {
@@ -129,7 +135,7 @@ export class Records {
   }
 
   #seen(found: Found): Found {
-    if (found.number > this.highest) this.highest = found.number;
+    if (found.number > this.#highest) this.#highest = found.number;
     return found;
   }
 }

@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "../../src/backends/file/envelope.js";
+import { UNKNOWN_HOLDER } from "../../src/record/lease.js";
+import { decodeLease } from "../../src/record/codec.js";
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+
+describe("what a record file holds", () => {
+  it("comes back as it was written, whatever the record says", () => {
+    const host = {
+      bootId: "b",
+      pidNs: "pid:[1]",
+      timeNs: "time:[1]",
+      processes: [{ pid: 7, startTime: "99" }],
+    };
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), (record) => {
+        const envelope = { number: 12n, id: "abc", host, record };
+        expect(decodeEnvelope(encodeEnvelope(envelope))).toEqual(envelope);
+      }),
+    );
+  });
+
+  it("never throws on garbage, and garbage is held by someone unknown", () => {
+    const evil = [
+      "",
+      "\n",
+      "garbage",
+      "{}",
+      "[]",
+      "null",
+      '{"v":1}\n{"v":1,"holder":null}',
+      '{"v":1,"number":5,"id":"x"}\n{}',
+      '{"v":1,"number":"99999999999999999999999","id":"x"}\n{}',
+      '{"v":1,"number":"5","id":{}}\n{}',
+      "[".repeat(60_000),
+      `{"v":1,"number":"5","id":"x"}\n${"[".repeat(60_000)}`,
+      '{"__proto__":{"v":1}}\n{}',
+      "x".repeat(LARGEST_FILE + 1),
+    ];
+    for (const text of evil) {
+      const { record } = decodeEnvelope(bytes(text));
+      expect(decodeLease(record).holder).toBe(UNKNOWN_HOLDER);
+    }
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (data) => void decodeEnvelope(data)));
+  });
+
+  it("keeps the ttl, and only that, of a format it does not know", () => {
+    const text =
+      '{"v":2,"number":"5","id":"x"}\n{"v":1,"ttlMs":60000,"holder":null,"token":null,"since":1,"value":""}';
+    const { record, number } = decodeEnvelope(bytes(text));
+    expect(number).toBe(5n);
+    expect(decodeLease(record)).toMatchObject({ holder: UNKNOWN_HOLDER, ttlMs: 60000 });
+  });
+});

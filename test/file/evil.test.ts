@@ -1,0 +1,223 @@
+/** What others may have put in our way: a clear refusal or a harmless wait, nothing outside the directory, no crash. */
+import { execFileSync } from "node:child_process";
+import {
+  chown,
+  link,
+  mkdir,
+  open as openFile,
+  readdir,
+  readFile,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { encodeEnvelope } from "../../src/backends/file/envelope.js";
+import { fileBackend } from "../../src/backends/file/index.js";
+import { systemClock } from "../../src/core/clock.js";
+import { Election } from "../../src/core/election.js";
+import { open, shelfOf, storeIn, tempDirectory, tree } from "./support.js";
+
+const isRoot = process.geteuid?.() === 0;
+const NUMBER = "1763000000000";
+
+/** Ways to plant something under a number. */
+const plants: [string, (path: string, room: string) => Promise<void>][] = [
+  ["an empty file", (path) => writeFile(path, "")],
+  ["garbage", (path) => writeFile(path, Buffer.from([0, 255, 254, 10, 123, 0]))],
+  [
+    "a sparse gigabyte",
+    async (path) => {
+      const file = await openFile(path, "wx");
+      await file.truncate(1024 ** 3);
+      await file.close();
+    },
+  ],
+  [
+    "wrong types",
+    (path) => writeFile(path, '{"v":"1","number":1763000000000,"id":[]}\n{"v":1,"ttlMs":"soon"}'),
+  ],
+  [
+    "a huge token",
+    (path) =>
+      writeFile(
+        path,
+        envelope(`{"v":1,"ttlMs":500,"holder":"x","token":"${"9".repeat(5000)}","since":1,"value":""}`),
+      ),
+  ],
+  [
+    "a ttl of 1e300",
+    (path) => writeFile(path, envelope('{"v":1,"ttlMs":1e300,"holder":5,"token":null,"since":1,"value":""}')),
+  ],
+  ["deep JSON", (path) => writeFile(path, envelope("[".repeat(30_000)))],
+  [
+    "a record of another number",
+    (path) => writeFile(path, encodeEnvelope({ number: 7n, id: "x", record: lease(null) })),
+  ],
+  ["a vacant record without its first line", (path) => writeFile(path, lease(null))],
+  [
+    "a symbolic link to a vacant record",
+    async (path, room) => {
+      await writeFile(join(room, "elsewhere"), envelope(lease(null)));
+      await symlink(join(room, "elsewhere"), path);
+    },
+  ],
+  ["a dangling link", (path) => symlink("nowhere", path)],
+  ["a FIFO", async (path) => void execFileSync("mkfifo", [path])],
+  ["a directory", (path) => mkdir(path).then(() => {})],
+];
+
+function lease(holder: string | null): string {
+  return JSON.stringify({ v: 1, ttlMs: 500, holder, token: null, since: 1, value: "" });
+}
+
+function envelope(record: string): Uint8Array {
+  return encodeEnvelope({ number: BigInt(NUMBER), id: "x", record });
+}
+
+describe("a planted record", () => {
+  it.each(plants)(
+    "that is %s is held by someone unknown, and is succeeded after the ttl",
+    async (what, plant) => {
+      const room = await tempDirectory();
+      const shelf = shelfOf(room, "a");
+      await mkdir(shelf, { recursive: true, mode: 0o700 });
+      await plant(join(shelf, NUMBER), room);
+      const backend = fileBackend({ directory: room });
+      const election = new Election({ name: "a", backend, ttlMs: what === "a ttl of 1e300" ? 600 : 500 });
+      const started = performance.now();
+      expect(await election.tryCampaign()).toBeNull();
+      expect(performance.now() - started).toBeLessThan(5000);
+      if (what === "a ttl of 1e300") return await election.close(); // held for the longest foreign ttl there is: a day
+      const term = await election.campaign();
+      expect(performance.now() - started).toBeGreaterThan(495);
+      expect(term.token).toBe(BigInt(NUMBER) + 1n);
+      await election.close();
+      await backend[Symbol.asyncDispose]();
+    },
+  );
+
+  it.runIf(isRoot)("of another user is held by someone unknown", async () => {
+    const room = await tempDirectory();
+    const shelf = shelfOf(room, "a");
+    await mkdir(shelf, { recursive: true });
+    await writeFile(join(shelf, NUMBER), envelope(lease(null)));
+    await chown(join(shelf, NUMBER), 65534, 65534);
+    expect(await storeIn(room).read("a", open)).toMatchObject({ version: BigInt(NUMBER), record: "" });
+  });
+
+  it("with a number no clock could have brought is refused loudly, not followed", async () => {
+    for (const name of ["9223372036854775807", "9999999999999999999", "9".repeat(100)]) {
+      const room = await tempDirectory();
+      await mkdir(shelfOf(room, "a"), { recursive: true });
+      await writeFile(join(shelfOf(room, "a"), name), "x");
+      const store = storeIn(room);
+      await expect(store.read("a", open)).rejects.toMatchObject({ code: "conflict", retriable: false });
+      await expect(store.write("a", null, "x", open)).rejects.toThrow(/remove that file/);
+    }
+  });
+
+  it("that stands for the first one and tells no number is refused loudly", async () => {
+    const room = await tempDirectory();
+    await mkdir(shelfOf(room, "a"), { recursive: true });
+    await writeFile(join(shelfOf(room, "a"), "first"), "garbage");
+    await expect(storeIn(room).read("a", open)).rejects.toMatchObject({ code: "conflict" });
+    await expect(storeIn(room).write("a", null, "x", open)).rejects.toThrow(/"first".*remove it/s);
+  });
+});
+
+describe("a planted directory", () => {
+  it.each(["elections", "elections/n-a", "staging"])(
+    "%s that is a link elsewhere is refused, and nothing written there",
+    async (path) => {
+      const room = await tempDirectory();
+      const victim = await tempDirectory();
+      await mkdir(join(room, "elections"), { recursive: true });
+      if (path === "elections") {
+        const other = await tempDirectory();
+        await symlink(victim, join(other, "elections"));
+        await expect(storeIn(other).write("a", null, "x", open)).rejects.toMatchObject({ code: "conflict" });
+      } else {
+        await symlink(victim, join(room, path));
+        await expect(storeIn(room).write("a", null, "x", open)).rejects.toMatchObject({ code: "conflict" });
+      }
+      expect(await readdir(victim)).toEqual([]);
+    },
+  );
+
+  it("that is a file is refused", async () => {
+    const room = await tempDirectory();
+    await mkdir(join(room, "elections"));
+    await writeFile(join(room, "elections", "n-a"), "x");
+    await expect(storeIn(room).read("a", open)).rejects.toMatchObject({ code: "conflict" });
+    await expect(storeIn(room).write("a", null, "x", open)).rejects.toMatchObject({ code: "conflict" });
+  });
+});
+
+describe("a planted temp file", () => {
+  it("is not written through", async () => {
+    const room = await tempDirectory();
+    const victim = join(room, "victim");
+    await writeFile(victim, "precious");
+    await mkdir(join(room, "staging"));
+    const clock = { ...clockWith("ffff"), wall: () => 1_763_000_000_000 };
+    await symlink(victim, join(room, "staging", "1763000000000-ffff"));
+    await expect(storeIn(room, { clock }).write("a", null, "x", open)).rejects.toThrow();
+    expect(await readFile(victim, "utf8")).toBe("precious");
+    await link(victim, join(room, "staging", "1763000000000-eeee"));
+    const hard = { ...clockWith("eeee"), wall: () => 1_763_000_000_000 };
+    await expect(storeIn(room, { clock: hard }).write("a", null, "x", open)).rejects.toThrow();
+    expect(await readFile(victim, "utf8")).toBe("precious");
+  });
+});
+
+function clockWith(id: string) {
+  return {
+    now: () => systemClock.now(),
+    boot: () => systemClock.boot(),
+    after: (delayMs: number, callback: () => void) => systemClock.after(delayMs, callback),
+    random: () => systemClock.random(),
+    uniqueId: () => id,
+  };
+}
+
+describe("evil names", () => {
+  it("stay inside, and apart", async () => {
+    const outer = await tempDirectory();
+    const room = join(outer, "room");
+    const store = storeIn(room);
+    const names = [
+      "../x",
+      "/etc/x",
+      "a/b",
+      "a\\b",
+      ".",
+      "..",
+      "a\0b",
+      "__proto__",
+      "constructor",
+      "x".repeat(300),
+      "A",
+      "a",
+      " a",
+      "é",
+      "e\u0301",
+    ];
+    for (const name of names) expect((await store.write(name, null, name, open))!.record).toBe(name);
+    for (const name of names) expect((await store.read(name, open))!.record).toBe(name);
+    expect(await readdir(outer)).toEqual(["room"]);
+    expect((await readdir(room)).sort()).toEqual(["elections", "staging"]);
+    expect(await readdir(join(room, "elections"))).toHaveLength(names.length);
+    for (const path of await tree(room)) expect(path.split("/").length).toBeLessThanOrEqual(3);
+  });
+
+  it("are refused by elections with a reason where they are no names at all", async () => {
+    const backend = fileBackend({ directory: await tempDirectory() });
+    for (const name of ["", "a\0b", "x".repeat(300), "\ud800"])
+      expect(() => new Election({ name, backend })).toThrow(expect.objectContaining({ code: "invalid" }));
+    for (const ttlMs of [0, -1, Number.NaN, 10, 2 ** 31, 1e12])
+      expect(() => new Election({ name: "a", backend, ttlMs })).toThrow(/ttlMs/);
+    // @ts-expect-error: durations are numbers
+    expect(() => new Election({ name: "a", backend, ttlMs: "10" })).toThrow(/ttlMs/);
+  });
+});

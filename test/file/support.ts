@@ -1,0 +1,72 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "vitest";
+import type { FileSystem } from "../../src/backends/file/fs.js";
+import { encodeKey } from "../../src/backends/file/names.js";
+import { nodeFileSystem } from "../../src/backends/file/node-fs.js";
+import type { FileStoreOptions } from "../../src/backends/file/store.js";
+import { FileStore } from "../../src/backends/file/store.js";
+import { systemClock } from "../../src/core/clock.js";
+
+const rooms: string[] = [];
+
+afterEach(async () => {
+  for (const room of rooms.splice(0)) await rm(room, { recursive: true, force: true });
+});
+
+/** A directory of its own, gone after the test. */
+export async function tempDirectory(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "conclave-test-"));
+  rooms.push(directory);
+  return directory;
+}
+
+export const never = new AbortController().signal;
+export const open = { signal: never };
+
+export function storeIn(room: string, options: Partial<FileStoreOptions> = {}): FileStore {
+  return new FileStore({ fs: nodeFileSystem, clock: systemClock, room, ...options });
+}
+
+export function shelfOf(room: string, key: string, shelf = "elections"): string {
+  return join(room, shelf, encodeKey(key));
+}
+
+/** Every path below a directory. */
+export async function tree(directory: string): Promise<string[]> {
+  return (await readdir(directory, { recursive: true })).sort();
+}
+
+export type Step = keyof FileSystem;
+
+/** The real file system, with a say before and after every call. */
+export function interposed(
+  before: (step: Step, path: string) => Promise<void> | void,
+  after: (step: Step, path: string) => Promise<void> | void = () => {},
+  fs: FileSystem = nodeFileSystem,
+): FileSystem {
+  const around = async <T>(step: Step, path: string, call: () => Promise<T>): Promise<T> => {
+    await before(step, path);
+    const result = await call();
+    await after(step, path);
+    return result;
+  };
+  return {
+    list: (directory) => around("list", directory, () => fs.list(directory)),
+    read: (path, limit) => around("read", path, () => fs.read(path, limit)),
+    create: (path, data, durable) => around("create", path, () => fs.create(path, data, durable)),
+    link: (from, to) => around("link", to, () => fs.link(from, to)),
+    syncDirectory: (directory) => around("syncDirectory", directory, () => fs.syncDirectory(directory)),
+    remove: (path) => around("remove", path, () => fs.remove(path)),
+    makeDirectory: (path) => around("makeDirectory", path, () => fs.makeDirectory(path)),
+    watch: (directory, wake, signal) => fs.watch(directory, wake, signal),
+  };
+}
+
+/** How often a test with a long form goes round: CONCLAVE_ROUNDS, or the long form with CONCLAVE_LONG. */
+export function rounds(short: number, long: number): number {
+  const given = Number(process.env["CONCLAVE_ROUNDS"]);
+  if (Number.isInteger(given) && given > 0) return given;
+  return process.env["CONCLAVE_LONG"] ? long : short;
+}
