@@ -12,7 +12,7 @@ vi.mock(import("node:fs/promises"), async (original) => {
   const real = await original();
   const faked = (async (path: string) => {
     const stats = await real.statfs(path);
-    return statfs.type === undefined ? stats : { ...stats, type: statfs.type };
+    return statfs.type === undefined ? stats : Object.assign(stats, { type: statfs.type });
   }) as typeof real.statfs;
   return { ...real, statfs: faked };
 });

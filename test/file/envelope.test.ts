@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "../../src/backends/file/envelope.js";
 import { UNKNOWN_HOLDER } from "../../src/record/lease.js";

@@ -162,11 +162,11 @@ describe("a planted temp file", () => {
     await mkdir(join(room, "staging"));
     const clock = { ...clockWith("ffff"), wall: () => 1_763_000_000_000 };
     await symlink(victim, join(room, "staging", "1763000000000-ffff"));
-    await expect(storeIn(room, { clock }).write("a", null, "x", open)).rejects.toThrow();
+    await expect(storeIn(room, { clock }).write("a", null, "x", open)).rejects.toThrow(/EEXIST/);
     expect(await readFile(victim, "utf8")).toBe("precious");
     await link(victim, join(room, "staging", "1763000000000-eeee"));
     const hard = { ...clockWith("eeee"), wall: () => 1_763_000_000_000 };
-    await expect(storeIn(room, { clock: hard }).write("a", null, "x", open)).rejects.toThrow();
+    await expect(storeIn(room, { clock: hard }).write("a", null, "x", open)).rejects.toThrow(/EEXIST/);
     expect(await readFile(victim, "utf8")).toBe("precious");
   });
 });

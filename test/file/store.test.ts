@@ -5,7 +5,8 @@ import { nodeFileSystem } from "../../src/backends/file/node-fs.js";
 import type { Clock } from "../../src/core/clock.js";
 import { systemClock } from "../../src/core/clock.js";
 import { deferred } from "../../src/core/waiting.js";
-import { interposed, open, shelfOf, storeIn, tempDirectory, tree } from "./support.js";
+import { interposed } from "./interposed.js";
+import { open, shelfOf, storeIn, tempDirectory, tree } from "./support.js";
 
 /** The wall clock set by hand. */
 function wallAt(wall: () => number): Clock {

@@ -2,7 +2,6 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
-import type { FileSystem } from "../../src/backends/file/fs.js";
 import { encodeKey } from "../../src/backends/file/names.js";
 import { nodeFileSystem } from "../../src/backends/file/node-fs.js";
 import type { FileStoreOptions } from "../../src/backends/file/store.js";
@@ -36,32 +35,6 @@ export function shelfOf(room: string, key: string, shelf = "elections"): string 
 /** Every path below a directory. */
 export async function tree(directory: string): Promise<string[]> {
   return (await readdir(directory, { recursive: true })).sort();
-}
-
-export type Step = keyof FileSystem;
-
-/** The real file system, with a say before and after every call. */
-export function interposed(
-  before: (step: Step, path: string) => Promise<void> | void,
-  after: (step: Step, path: string) => Promise<void> | void = () => {},
-  fs: FileSystem = nodeFileSystem,
-): FileSystem {
-  const around = async <T>(step: Step, path: string, call: () => Promise<T>): Promise<T> => {
-    await before(step, path);
-    const result = await call();
-    await after(step, path);
-    return result;
-  };
-  return {
-    list: (directory) => around("list", directory, () => fs.list(directory)),
-    read: (path, limit) => around("read", path, () => fs.read(path, limit)),
-    create: (path, data, durable) => around("create", path, () => fs.create(path, data, durable)),
-    link: (from, to) => around("link", to, () => fs.link(from, to)),
-    syncDirectory: (directory) => around("syncDirectory", directory, () => fs.syncDirectory(directory)),
-    remove: (path) => around("remove", path, () => fs.remove(path)),
-    makeDirectory: (path) => around("makeDirectory", path, () => fs.makeDirectory(path)),
-    watch: (directory, wake, signal) => fs.watch(directory, wake, signal),
-  };
 }
 
 /** How often a test with a long form goes round: CONCLAVE_ROUNDS, or the long form with CONCLAVE_LONG. */

@@ -26,6 +26,11 @@ export interface Host {
   readonly processes: readonly ListedProcess[];
 }
 
+/** What never changes while this process lives. */
+interface Here extends Omit<Host, "processes"> {
+  readonly self: ListedProcess;
+}
+
 /** What the rule asks of the operating system. */
 export interface ProcessTable {
   readonly pid: number;
@@ -52,7 +57,7 @@ const LARGEST_PID = 2 ** 22;
 export class ProcessRule {
   readonly #table: ProcessTable;
   readonly #others: () => readonly number[];
-  readonly #here: Omit<Host, "processes"> | undefined;
+  readonly #here: Here | undefined;
 
   /** `others`: further processes that must be dead, besides this one. */
   constructor(others: () => readonly number[] = () => [], table: ProcessTable = systemTable) {
@@ -69,14 +74,16 @@ export class ProcessRule {
   /** What a record written now says. `undefined`: the rule cannot be used for it (no /proc, a listed process not found). */
   host(): Host | undefined {
     if (this.#here === undefined) return undefined;
-    const processes: ListedProcess[] = [];
-    for (const pid of new Set([this.#table.pid, ...this.#others()])) {
+    const processes: ListedProcess[] = [this.#here.self];
+    for (const pid of new Set(this.#others())) {
+      if (pid === this.#table.pid) continue;
       const startTime = isPid(pid) ? this.#startTime(pid) : null;
       // A listed process that is not there may have left something behind that nobody watches any more.
       if (startTime === null) return undefined;
       processes.push({ pid, startTime });
     }
-    return processes.length <= MOST_PROCESSES ? { ...this.#here, processes } : undefined;
+    const { bootId, pidNs, timeNs } = this.#here;
+    return processes.length <= MOST_PROCESSES ? { bootId, pidNs, timeNs, processes } : undefined;
   }
 
   /** `true` only if every process listed is certainly dead. */
@@ -110,14 +117,16 @@ export class ProcessRule {
     }
   }
 
-  #identify(): Omit<Host, "processes"> | undefined {
+  #identify(): Here | undefined {
     try {
       // A /proc of another pid namespace would speak of other processes.
       if (this.#table.target("/proc/self") !== String(this.#table.pid)) return undefined;
       const bootId = this.#table.file("/proc/sys/kernel/random/boot_id").trim();
       const pidNs = this.#table.target("/proc/self/ns/pid");
       const timeNs = this.#table.target("/proc/self/ns/time");
-      return bootId.length > 0 ? { bootId, pidNs, timeNs } : undefined;
+      const startTime = this.#startTime(this.#table.pid);
+      if (bootId.length === 0 || startTime === null) return undefined;
+      return { bootId, pidNs, timeNs, self: { pid: this.#table.pid, startTime } };
     } catch {
       return undefined;
     }
