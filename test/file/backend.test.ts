@@ -8,7 +8,7 @@ import { Election } from "../../src/core/election.js";
 import type { Term } from "../../src/core/term.js";
 import { open, shelfOf, tempDirectory } from "./support.js";
 
-const TIMING = { ttlMs: 1000, retryMs: 200 };
+const TIMING = { ttlMs: 4000, retryMs: 400 };
 /** So slow that only a watch can be fast. */
 const SLOW = { ttlMs: 20_000, retryMs: 8000 };
 const SOON_MS = 3000;
@@ -40,8 +40,8 @@ describe("an election on files", () => {
 
   it("keeps its leader over many renewals, and its directory small", async () => {
     const directory = await tempDirectory();
-    const one = candidate(directory, "one", { ttlMs: 500, renewMs: 20 });
-    const two = candidate(directory, "two", { ttlMs: 500, renewMs: 20 });
+    const one = candidate(directory, "one", { ttlMs: 10_000, renewMs: 40 });
+    const two = candidate(directory, "two", { ttlMs: 10_000, renewMs: 40 });
     const term = await one.campaign();
     await new Promise((resolve) => setTimeout(resolve, 1200));
     expect(term.held).toBe(true);
@@ -88,7 +88,7 @@ describe("an election on files", () => {
     expect(header).toMatchObject({ v: 1, number: term.token.toString() });
     if (process.platform === "linux")
       expect(header).toMatchObject({ host: { processes: [{ pid: process.pid }] } });
-    expect(record).toMatchObject({ v: 1, ttlMs: 1000, holder: one.candidate });
+    expect(record).toMatchObject({ v: 1, ttlMs: 4000, holder: one.candidate });
     await one.close();
   });
 

@@ -1,4 +1,7 @@
-/** A process killed at any call to the file system leaves an election that another candidate wins in time. */
+/**
+ * A process killed at any call to the file system leaves an election that
+ * another candidate wins in time; one more case with CONCLAVE_LONG.
+ */
 import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { text } from "node:stream/consumers";
@@ -10,10 +13,11 @@ import { encodeLease } from "../../src/record/codec.js";
 import { pooled, start } from "./children.js";
 import { open, storeIn, tempDirectory } from "./support.js";
 
-const TTL_MS = 500;
-const RETRY_MS = 100;
-/** For starting a process and for a machine that does other things: what is shown is "soon", not a stopwatch. */
-const SLACK_MS = 2000;
+const TTL_MS = 1000;
+const RETRY_MS = 200;
+/** What a busy machine may add: little as a rule, much at worst. */
+const SLACK_MS = 1500;
+const WORST_SLACK_MS = 20_000;
 
 /** Runs the victim; `null` if it came to its end. */
 async function victim(directory: string, at: number, phase: string) {
@@ -58,7 +62,7 @@ describe.each([
       const heir = new Election({ name: "a", backend, ttlMs: TTL_MS, retryMs: RETRY_MS, closeBackend: true });
       const term = await heir.campaign();
       const took = performance.now() - died;
-      expect(took, `${phase} call ${at}`).toBeLessThan(TTL_MS + RETRY_MS + SLACK_MS);
+      expect(took, `${phase} call ${at}`).toBeLessThan(TTL_MS + RETRY_MS + WORST_SLACK_MS);
       const token = /token (\d+)/.exec(death.output)?.[1];
       if (token !== undefined) expect(term.token).toBeGreaterThan(BigInt(token));
       await heir.close();
@@ -68,7 +72,13 @@ describe.each([
       );
       return took;
     });
-    const times = await pooled(4, tasks);
+    const times = await pooled(6, tasks);
     expect(times).toHaveLength(2 * calls);
+    times.sort((a, b) => a - b);
+    const median = times[times.length >> 1]!;
+    console.log(
+      `${times.length} deaths, next leader after ${median.toFixed()} ms (median), ${times.at(-1)!.toFixed()} ms (worst)`,
+    );
+    expect(median).toBeLessThan(TTL_MS + RETRY_MS + SLACK_MS);
   });
 });

@@ -22,8 +22,8 @@ const candidacy = {
   election: "a",
   candidate: `victim-${process.pid}`,
   value: "",
-  ttlMs: 500,
-  retryMs: 100,
+  ttlMs: 1000,
+  retryMs: 200,
   attemptMs: 10_000,
 };
 const hold = await backend.campaign(candidacy, { wait: false, signal });

@@ -13,8 +13,8 @@ import { onAbort } from "../../core/waiting.js";
 import type { FileSystem } from "./fs.js";
 import { errnoOf } from "./fs.js";
 
-// Windows lacks the last three (they are undefined and count as 0): nothing to follow or to wait for there.
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants;
+// Some systems lack the last four: they are undefined there and count as 0.
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_NOATIME, O_DIRECTORY } = constants;
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIRECTORY = 0o700;
@@ -43,7 +43,8 @@ class NodeFileSystem implements FileSystem {
   async read(path: string, limitBytes: number): Promise<Uint8Array | null> {
     let file: FileHandle;
     try {
-      file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+      // Followers read a lot; none of it is worth a write of the access time.
+      file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME);
     } catch (error) {
       const code = errnoOf(error);
       if (code === "ENOENT") return null;
