@@ -11,6 +11,7 @@ const here = new URL(".", import.meta.url);
 const names = readdirSync(here, { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && (wanted.length === 0 || wanted.includes(entry.name)))
   .map((entry) => entry.name);
+if (names.length === 0) throw new Error(`no such bench: ${wanted.join(", ")}`);
 
 const rows: (Row & { readonly bench: string })[] = [];
 for (const name of names) {

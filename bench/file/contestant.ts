@@ -2,9 +2,9 @@
 import { fork } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { machineMs } from "./protocol.js";
-import type { EventName, Order, Report, Setup } from "./protocol.js";
+import type { EventName, Order, Report, ReportOf, Setup } from "./protocol.js";
 
-function is<E extends EventName>(report: Report, event: E): report is Report<E> {
+function is<E extends EventName>(report: Report, event: E): report is ReportOf<E> {
   return report.event === event;
 }
 
@@ -16,7 +16,7 @@ export class Contestant {
   }
 
   /** The next report of this kind from now on. */
-  next<E extends EventName>(event: E): Promise<Report<E>> {
+  next<E extends EventName>(event: E): Promise<ReportOf<E>> {
     return new Promise((resolve) => {
       const listen = (report: Report): void => {
         if (!is(report, event)) return;
@@ -43,7 +43,7 @@ export class Contestant {
     await standing;
   }
 
-  async usage(): Promise<Report<"usage">> {
+  async usage(): Promise<ReportOf<"usage">> {
     const usage = this.next("usage");
     this.tell("usage");
     return usage;

@@ -11,15 +11,20 @@ export interface Setup {
 
 export type Order = "stand" | "resign" | "usage";
 
-interface Reports {
-  readonly standing: { readonly atMs: number };
-  readonly elected: { readonly atMs: number };
-  readonly resigning: { readonly atMs: number };
-  readonly usage: { readonly cpuMs: number; readonly rssMiB: number };
+interface Stamped<E> {
+  readonly event: E;
+  readonly atMs: number;
 }
 
-export type EventName = keyof Reports;
-export type Report<E extends EventName = EventName> = { [K in E]: { readonly event: K } & Reports[K] }[E];
+interface Usage {
+  readonly event: "usage";
+  readonly cpuMs: number;
+  readonly rssMiB: number;
+}
+
+export type Report = Stamped<"standing"> | Stamped<"elected"> | Stamped<"resigning"> | Usage;
+export type EventName = Report["event"];
+export type ReportOf<E extends EventName> = Extract<Report, { readonly event: E }>;
 
 /** The machine's monotonic clock: the same in every process of it (Linux, macOS). */
 export function machineMs(): number {
