@@ -301,7 +301,9 @@ export class Election implements AsyncDisposable {
    * have changed its mind.
    */
   async #confirm(hold: Hold, base: Reading, signal: AbortSignal): Promise<Deadline | null> {
-    const { marginMs, attemptMs } = this.timing;
+    const { attemptMs, ttlMs } = this.timing;
+    // A store that rounds the lease up lets challengers wait longer, on clocks that may run faster: the margin is a share.
+    const marginMs = this.timing.marginMs * Math.max(1, hold.ttlMs / ttlMs);
     try {
       signal.throwIfAborted();
       this.#assertNewer(hold.token);
