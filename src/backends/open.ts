@@ -26,8 +26,16 @@ const memory: Room = {
   guarantees: async () => (await import("./memory/index.js")).memoryBackend().guarantees,
 };
 
+const file: Room = {
+  name: "file",
+  schemes: ["file"],
+  example: "file:///directory",
+  open: async (url) => (await import("./file/url.js")).openFile(url),
+  guarantees: async () => (await import("./file/index.js")).fileBackend().guarantees,
+};
+
 /** Every room there is. The docs' table, the CLI's help and the conformance matrix are made from this list. */
-export const rooms: readonly Room[] = [memory];
+export const rooms: readonly Room[] = [file, memory];
 
 /** Opens the backend a URL names; without one, files in the user's own directory. */
 export async function openBackend(url: string | URL = "file:"): Promise<Backend> {
@@ -61,6 +69,9 @@ export async function openElection(options: OpenElectionOptions): Promise<Electi
 
 function parse(url: string | URL): URL {
   if (url instanceof URL) return url;
+  // Read by the URL rules this would be a path from the root; whoever writes it means another.
+  if (/^file:(?!\/\/)./i.test(url))
+    throw invalid("write file:///directory with the whole path, or just file:");
   try {
     return new URL(url);
   } catch {
