@@ -1,0 +1,99 @@
+import type { Command } from "commander";
+import { Director } from "./demo/director.js";
+import { demoNode } from "./demo/node.js";
+import { Printer } from "./demo/print.js";
+import { Stage } from "./demo/stage.js";
+import { formatDuration } from "./duration.js";
+import { EXIT } from "./failure.js";
+import { countOption, durationOption } from "./options.js";
+import { output } from "./output.js";
+import { stopOnSignals } from "./signals.js";
+
+interface DemoOptions {
+  readonly nodes: number;
+  readonly leaseDuration: number;
+  readonly once?: boolean;
+}
+
+interface DemoNodeOptions {
+  readonly id: string;
+  readonly lockDir: string;
+  readonly ttl: number;
+  readonly retry: number;
+  readonly workEvery: number;
+}
+
+const TTL_MS = 3_000;
+const WORK_EVERY_MS = 1_000;
+
+const HELP = `
+Examples:
+  $ conclave demo
+  $ conclave demo --nodes 5 --once
+  $ NO_COLOR=1 conclave demo --once | tee demo.txt
+
+Starts real processes on files in a temporary directory. The leader is stopped, then killed, then frozen;
+each time another one takes over, and how long that took is printed. Ctrl-C ends it; nothing is left behind.
+Exit codes: 0 it went as it should, or was stopped; 1 it did not; 2 bad usage.`;
+
+export function addDemo(program: Command, done: (code: number) => void): void {
+  program
+    .command("demo")
+    .summary("watch an election, live")
+    .description("Shows candidates as real processes: graceful handover, crash, frozen leader.")
+    .addOption(countOption("--nodes", "how many candidates", 2, 9).default(3))
+    .addOption(
+      durationOption("--ttl, --lease-duration", "how long office lasts without a sign of life").default(
+        TTL_MS,
+        "3s",
+      ),
+    )
+    .option("--once", "end after the last scene instead of going on until Ctrl-C")
+    .addHelpText("after", HELP)
+    .action(async (options: DemoOptions) => done(await demo(options)));
+}
+
+/** What the demo starts. Not for people, so not in the help. */
+export function addDemoNode(program: Command, done: (code: number) => void): void {
+  program
+    .command("demo-node", { hidden: true })
+    .argument("<NAME>")
+    .requiredOption("--id <id>")
+    .requiredOption("--lock-dir <dir>")
+    .addOption(durationOption("--ttl", "").makeOptionMandatory())
+    .addOption(durationOption("--retry", "").makeOptionMandatory())
+    .addOption(durationOption("--work-every", "").makeOptionMandatory())
+    .action(async (name: string, { id, lockDir, ttl, retry, workEvery }: DemoNodeOptions) => {
+      done(await demoNode({ name, id, lockDir, ttlMs: ttl, retryMs: retry, workEveryMs: workEvery }));
+    });
+}
+
+async function demo(options: DemoOptions): Promise<number> {
+  const out = output();
+  const names = Array.from({ length: options.nodes }, (_, index) => `node${index + 1}`);
+  const { leaseDuration: ttlMs } = options;
+  const stop = stopOnSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => out.line("\nstopping…"));
+  const printer = new Printer(out);
+  const stage = await Stage.open({
+    names,
+    ttlMs,
+    retryMs: Math.round(ttlMs / 5),
+    workEveryMs: WORK_EVERY_MS,
+  });
+  const off = stage.on((event, state) => printer.show(event, state));
+  try {
+    out.line(`elections live in ${stage.directory} while the demo runs; ttl ${formatDuration(ttlMs)}`);
+    const director = new Director({ stage, names, ttlMs, signal: stop.signal });
+    await director.play();
+    printer.summary(stage.state);
+    if (options.once !== true) await director.goOn();
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  } finally {
+    off();
+    await stage[Symbol.asyncDispose]();
+    stop.dispose();
+  }
+  out.line("all processes have ended, the directory is removed");
+  return EXIT.ok;
+}

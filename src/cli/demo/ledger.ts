@@ -1,0 +1,17 @@
+/** The resource that the leaders write to. All it needs for safety is to remember the highest token. */
+
+export interface Verdict {
+  readonly accepted: boolean;
+  readonly highest: bigint;
+}
+
+export class Ledger {
+  #highest = -1n;
+
+  /** Refuses whoever comes with an older token than it has seen. */
+  write(token: bigint): Verdict {
+    const accepted = token >= this.#highest;
+    if (accepted) this.#highest = token;
+    return { accepted, highest: this.#highest };
+  }
+}

@@ -1,0 +1,133 @@
+/** The demo in a terminal: a line per event, each node in its colour. */
+import type { Line } from "../lines.js";
+import type { Colour, Out } from "../output.js";
+import { clockTime, paint } from "../output.js";
+import type { DemoEvent, DemoState, Measure, NodeView } from "./model.js";
+
+const COLOURS: readonly Colour[] = ["cyan", "magenta", "yellow", "green", "blue", "red"];
+const ICONS: Readonly<Record<NodeView["state"], string>> = {
+  starting: "⏳",
+  follower: "👥",
+  leader: "👑",
+  frozen: "🧊",
+  gone: "💀",
+};
+
+export class Printer {
+  readonly #out: Out;
+  #standing = "";
+
+  constructor(out: Out) {
+    this.#out = out;
+  }
+
+  show(event: DemoEvent, state: DemoState): void {
+    const out = this.#out;
+    switch (event.kind) {
+      case "scene":
+        out.line("");
+        out.line(paint(out, "bold", `── ${event.title}`));
+        for (const hint of event.lookFor) out.line(`   ${hint}`);
+        out.line("");
+        return;
+      case "measured":
+        out.line(`   ${paint(out, "bold", measured(event.measure))}`);
+        return;
+      case "note":
+        out.line(
+          event.node === undefined ? `   ${event.text}` : this.#text(state, event.at, event.node, event.text),
+        );
+        return;
+      case "started":
+      case "exited":
+      case "signalled":
+      case "said":
+      case "write":
+        this.#tell(event, state);
+        this.#stand(state);
+    }
+  }
+
+  /** All that was measured, at the end. */
+  summary(state: DemoState): void {
+    const out = this.#out;
+    out.line("");
+    out.line(paint(out, "bold", "── Measured"));
+    for (const measure of state.measures) out.line(`   ${measured(measure)}`);
+    out.line(`   writes: ${state.accepted} accepted, ${state.refused} refused because of an old token`);
+    out.line("");
+  }
+
+  #tell(event: DemoEvent & { readonly node?: string }, state: DemoState): void {
+    const text = wording(event);
+    if (text !== undefined && event.node !== undefined)
+      this.#out.line(this.#text(state, event.at, event.node, text));
+  }
+
+  #text(state: DemoState, at: number, node: string, text: string): string {
+    const out = this.#out;
+    const index = state.nodes.findIndex(({ name }) => name === node);
+    const name = paint(out, COLOURS[index % COLOURS.length] ?? "cyan", `[${node}]`);
+    return `${paint(out, "grey", clockTime(at))}  ${name} ${text}`;
+  }
+
+  /** Who stands where, whenever it changes. */
+  #stand(state: DemoState): void {
+    const standing = state.nodes.map(({ name, state: s }) => `${ICONS[s]} ${name}`).join("   ");
+    if (standing === this.#standing) return;
+    this.#standing = standing;
+    this.#out.line(`              ${standing}`);
+  }
+}
+
+function measured({ what, from, to, ms, oldToken, newToken, remark }: Measure): string {
+  const took = ms < 10 ? ms.toFixed(1) : String(Math.round(ms));
+  return `⏱ ${what}: ${from} → ${to} in ${took} ms, token ${oldToken} → ${newToken}; ${remark}`;
+}
+
+function wording(event: DemoEvent): string | undefined {
+  switch (event.kind) {
+    case "started":
+      return `▶ started as process ${event.pid}`;
+    case "exited":
+      return `■ ended: ${event.how}`;
+    case "signalled":
+      return `⚡ ${event.signal} sent to it`;
+    case "said":
+      return spoken(event.node, event.line);
+    case "write":
+      if (event.accepted) return `✎ ledger accepts its write, token ${event.token}`;
+      return `✋ ledger REFUSES its ${event.late ? "late " : ""}write: token ${event.token} is older than ${event.highest}`;
+    case "scene":
+    case "measured":
+    case "note":
+      return undefined;
+  }
+}
+
+function spoken(node: string, line: Line): string | undefined {
+  switch (line.event) {
+    case "elected":
+      return `👑 elected, token ${line.token}`;
+    case "ended":
+      return line.reason === "resigned" || line.reason === "closed"
+        ? `👋 office given up, token ${line.token}`
+        : `💔 knows that its term is over (${line.reason}), token ${line.token}`;
+    case "jeopardy":
+      return `🔥 in jeopardy: ${line.reason}`;
+    case "safe":
+      return "💚 safe again";
+    case "error":
+      return `❌ ${line.reason}`;
+    case "leader":
+      return following(node, line);
+    case "work":
+      return undefined; // the ledger tells it
+  }
+}
+
+function following(node: string, line: Line): string | undefined {
+  // Without the random part that makes it unique.
+  const leader = line.candidate?.replace(/-[0-9a-f]+$/, "");
+  return leader === undefined || leader === node ? undefined : `👥 follows ${leader}, token ${line.token}`;
+}

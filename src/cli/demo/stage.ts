@@ -1,0 +1,195 @@
+/** The stage: real processes, the resource they write to, and one stream of events about all of it. */
+import type { ChildProcess } from "node:child_process";
+import { fork } from "node:child_process";
+import { rmSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../../core/clock.js";
+import { onAbort, sleep } from "../../core/waiting.js";
+import { preciseNow } from "../lines.js";
+import type { Line } from "../lines.js";
+import { Ledger } from "./ledger.js";
+import type { DemoEvent, DemoState, Signal } from "./model.js";
+import { advance, emptyStage } from "./model.js";
+import type { DirectorMessage } from "./wire.js";
+import { isObject, isWriteRequest } from "./wire.js";
+
+const CLI = fileURLToPath(new URL("../main.js", import.meta.url));
+const ELECTION = "demo";
+const SHUTDOWN_MS = 5_000;
+
+export interface StageOptions {
+  readonly names: readonly string[];
+  readonly ttlMs: number;
+  readonly retryMs: number;
+  readonly workEveryMs: number;
+}
+
+export type DemoListener = (event: DemoEvent, state: DemoState) => void;
+
+/** `DemoEvent` without `at`, which the stage adds. */
+type News = DemoEvent extends infer E ? (E extends DemoEvent ? Omit<E, "at"> : never) : never;
+
+export class Stage implements AsyncDisposable {
+  readonly #options: StageOptions;
+  readonly #directory: string;
+  readonly #ledger = new Ledger();
+  readonly #children = new Map<string, ChildProcess>();
+  readonly #listeners = new Set<DemoListener>();
+  readonly #emergency = (): void => this.#destroy();
+  #state: DemoState;
+
+  static async open(options: StageOptions): Promise<Stage> {
+    return new Stage(options, await mkdtemp(join(tmpdir(), "conclave-demo-")));
+  }
+
+  private constructor(options: StageOptions, directory: string) {
+    this.#options = options;
+    this.#directory = directory;
+    this.#state = emptyStage(options.names);
+    // Whatever ends this process short of SIGKILL: nothing is left behind.
+    process.on("exit", this.#emergency);
+  }
+
+  get state(): DemoState {
+    return this.#state;
+  }
+
+  get directory(): string {
+    return this.#directory;
+  }
+
+  on(listener: DemoListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  emit(news: News, at: number = preciseNow()): void {
+    const event = { ...news, at } as DemoEvent;
+    this.#state = advance(this.#state, event);
+    for (const listener of this.#listeners) listener(event, this.#state);
+  }
+
+  /** Waits until something holds; looks after every event. Rejects when that takes too long, or the signal aborts. */
+  async until<T>(
+    what: string,
+    limitMs: number,
+    signal: AbortSignal,
+    look: (event?: DemoEvent) => T | undefined,
+  ): Promise<T> {
+    const now = look();
+    if (now !== undefined) return now;
+    return new Promise<T>((resolve, reject) => {
+      const finish = (): void => {
+        timer.cancel();
+        off();
+        unlink();
+      };
+      const timer = systemClock.after(limitMs, () => {
+        finish();
+        reject(new Error(`the demo waited ${Math.round(limitMs / 1000)} s in vain for this: ${what}`));
+      });
+      const off = this.on((event) => {
+        const found = look(event);
+        if (found === undefined) return;
+        finish();
+        resolve(found);
+      });
+      let unlink = (): void => {};
+      unlink = onAbort(signal, () => {
+        finish();
+        reject(signal.reason as Error);
+      });
+    });
+  }
+
+  /** Starts a node as a process of its own. */
+  start(name: string): void {
+    const { ttlMs, retryMs, workEveryMs } = this.#options;
+    const args = ["demo-node", ELECTION, "--id", name, "--lock-dir", this.#directory];
+    const timing = ["--ttl", `${ttlMs}ms`, "--retry", `${retryMs}ms`, "--work-every", `${workEveryMs}ms`];
+    const child = fork(CLI, [...args, ...timing], { stdio: ["ignore", "pipe", "pipe", "ipc"], execArgv: [] });
+    this.#children.set(name, child);
+    child.on("error", (error) => this.emit({ kind: "note", node: name, text: error.message }));
+    // Not "exit": its last lines are still under way then.
+    child.on("close", (code, signal) => {
+      if (this.#children.get(name) === child) this.#children.delete(name);
+      this.emit({ kind: "exited", node: name, how: signal ?? `exit code ${code}` });
+    });
+    child.on("message", (message) => this.#answer(name, child, message));
+    const lines = createInterface({ input: child.stdout! });
+    lines.on("line", (text) => this.#heard(name, text));
+    createInterface({ input: child.stderr! }).on("line", (text) =>
+      this.emit({ kind: "note", node: name, text }),
+    );
+    if (child.pid !== undefined) this.emit({ kind: "started", node: name, pid: child.pid });
+  }
+
+  /** Sends a signal. Returns the instant just before. */
+  signal(name: string, signal: Signal): number {
+    const at = preciseNow();
+    this.#children.get(name)?.kill(signal);
+    this.emit({ kind: "signalled", node: name, signal }, at);
+    return at;
+  }
+
+  /** Asks a node to repeat its last write, too late. */
+  writeLate(name: string): void {
+    const message: DirectorMessage = { kind: "write-late" };
+    this.#children.get(name)?.send(message);
+  }
+
+  /** Ends every node, gracefully first, and removes the directory. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const exits = [...this.#children.values()].map(async (child) => {
+      const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
+      child.kill("SIGTERM");
+      child.kill("SIGCONT"); // one that is frozen must wake up to hear it
+      const late = new AbortController();
+      void sleep(systemClock, SHUTDOWN_MS, late.signal).then(() => {
+        if (!late.signal.aborted) child.kill("SIGKILL");
+      });
+      await exited;
+      late.abort();
+    });
+    await Promise.all(exits);
+    await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
+    process.off("exit", this.#emergency);
+  }
+
+  #destroy(): void {
+    for (const child of this.#children.values()) child.kill("SIGKILL");
+    rmSync(this.#directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  #heard(node: string, text: string): void {
+    const line = parseLine(text);
+    if (line === undefined) this.emit({ kind: "note", node, text });
+    else this.emit({ kind: "said", node, line }, line.at);
+  }
+
+  #answer(node: string, child: ChildProcess, message: unknown): void {
+    if (!isWriteRequest(message)) return;
+    const { id, token, late } = message;
+    const { accepted, highest } = this.#ledger.write(BigInt(token));
+    const verdict: DirectorMessage = { kind: "verdict", id, accepted, highest: highest.toString() };
+    if (child.connected) child.send(verdict, () => {});
+    this.emit({ kind: "write", node, token, accepted, highest: verdict.highest, late });
+  }
+}
+
+function parseLine(text: string): Line | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isLine(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isLine(value: unknown): value is Line {
+  return isObject(value) && typeof value["event"] === "string" && typeof value["at"] === "number";
+}

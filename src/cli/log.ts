@@ -1,0 +1,134 @@
+/** Two ways to print the same lines. */
+import type { Leader } from "../core/backend.js";
+import type { Line } from "./lines.js";
+import type { Colour, Out } from "./output.js";
+import { clockTime, paint, printable } from "./output.js";
+
+export interface Status {
+  readonly at: number;
+  readonly leading: boolean;
+  readonly token: bigint | null;
+  /** `undefined`: not known (yet). */
+  readonly leader: Leader | null | undefined;
+}
+
+export interface Log {
+  line(line: Line): void;
+  /** Once a second; machines do not need it. */
+  status(status: Status): void;
+  /** A remark for people. */
+  note(text: string): void;
+}
+
+export type LogFormat = "json" | "text";
+
+/** `id`: shown at the start of each line. `self`: the candidate that reports. */
+export function openLog(format: LogFormat, out: Out, id: string, self?: string): Log {
+  return format === "json" ? jsonLog(out) : textLog(out, id, self);
+}
+
+function jsonLog(out: Out): Log {
+  return {
+    line: (line) => out.line(printable(JSON.stringify(line))),
+    status: () => {},
+    note: () => {},
+  };
+}
+
+interface Look {
+  readonly icon: string;
+  readonly headline: string;
+  readonly colour: Colour;
+  readonly rest: string;
+}
+
+/** Wide enough for `Status: FOLLOWER`. */
+const HEADLINE = 16;
+
+function textLog(out: Out, id: string, self: string | undefined): Log {
+  const print = (at: number, look: Look, millis: boolean): void => {
+    const headline = paint(out, look.colour, look.headline.padEnd(HEADLINE));
+    out.line(
+      `${look.icon} [${id}] ${headline}  ${paint(out, "grey", clockTime(at, millis))}  ${printable(look.rest)}`,
+    );
+  };
+  return {
+    line: (line) => {
+      // One's own election has been told already.
+      if (line.event !== "leader" || line.candidate !== self) print(line.at, lookOf(line), true);
+    },
+    status: (status) => print(status.at, statusLook(status), false),
+    note: (text) => out.line(paint(out, "grey", printable(text))),
+  };
+}
+
+function statusLook({ leading, token, leader }: Status): Look {
+  if (leading) {
+    return {
+      icon: "👑",
+      headline: "Status: LEADER",
+      colour: "green",
+      rest: `token ${token ?? "?"}, this one leads`,
+    };
+  }
+  return { icon: "👥", headline: "Status: FOLLOWER", colour: "blue", rest: whoLeads(leader) };
+}
+
+function whoLeads(leader: Leader | null | undefined): string {
+  if (leader === undefined) return "not known yet who leads";
+  return leader === null ? "nobody leads" : `${leader.candidate} leads with token ${leader.token}`;
+}
+
+function lookOf(line: Line): Look {
+  const { event, token, candidate, reason } = line;
+  switch (event) {
+    case "elected":
+      return {
+        icon: "👑",
+        headline: "ELECTED",
+        colour: "green",
+        rest: `token ${token}: ${candidate} leads "${line.election}"`,
+      };
+    case "ended":
+      return reason === "resigned" || reason === "closed"
+        ? {
+            icon: "👋",
+            headline: "RESIGNED",
+            colour: "yellow",
+            rest: `token ${token} given up: ${line.detail}`,
+          }
+        : {
+            icon: "💔",
+            headline: "OFFICE LOST",
+            colour: "red",
+            rest: `token ${token} ${reason}: ${line.detail}`,
+          };
+    case "jeopardy":
+      return {
+        icon: "🔥",
+        headline: "IN JEOPARDY",
+        colour: "yellow",
+        rest: `token ${token}, renewals fail: ${reason}`,
+      };
+    case "safe":
+      return { icon: "💚", headline: "SAFE AGAIN", colour: "green", rest: `token ${token} renewed` };
+    case "leader":
+      return candidate === null
+        ? { icon: "📭", headline: "VACANT", colour: "yellow", rest: "nobody leads" }
+        : {
+            icon: "📣",
+            headline: "NEW LEADER",
+            colour: "cyan",
+            rest: `${candidate} leads with token ${token}`,
+          };
+    case "work":
+      return {
+        icon: "🔨",
+        headline: "WORK",
+        colour: "grey",
+        rest: `piece ${line.count} under token ${token}`,
+      };
+    case "error":
+      return { icon: "❌", headline: "ERROR", colour: "red", rest: reason ?? "" };
+  }
+}

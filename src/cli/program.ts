@@ -1,0 +1,90 @@
+/** The command line: what there is to say, and what becomes of what was said. */
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { addDemo, addDemoNode } from "./demo.js";
+import { EXIT, exitCodeOf, failureLine } from "./failure.js";
+import { addLeader } from "./leader.js";
+import { addObserve } from "./observe.js";
+import { output } from "./output.js";
+import { addRun } from "./run.js";
+import { redact, rememberSecrets } from "./secrets.js";
+import { similarFlag } from "./suggest.js";
+
+const HELP = `
+Examples:
+  $ conclave demo                          three candidates, in this terminal
+  $ conclave run nightly-bill --ttl 10s    stand for office
+  $ conclave leader nightly-bill --json    who leads?
+  $ conclave observe nightly-bill          every change, as it happens
+
+Without --backend elections live in files of this user on this machine.
+A URL with a password is better given in CONCLAVE_BACKEND: arguments can be seen by others.`;
+
+const UNKNOWN_FLAG = "error: unknown option '";
+
+/** Runs a command line, `argv` without the program's name. Returns the exit code. Never throws. */
+export async function main(argv: readonly string[]): Promise<number> {
+  for (const argument of argv) rememberSecrets(argument);
+  let code: number = EXIT.ok;
+  const program = build((result) => (code = result));
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return code;
+  } catch (error) {
+    // Commander has said what was wrong already; asking for help is no mistake.
+    if (error instanceof CommanderError) {
+      if (error.code === "commander.unknownOption") complainOfFlag(program, argv, error.message);
+      return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    }
+    output(process.stderr).line(`conclave: ${failureLine(error)}`);
+    return exitCodeOf(error);
+  }
+}
+
+function build(done: (code: number) => void): Command {
+  const program = new Command("conclave")
+    .description("Leader election: of many candidates, one leads.")
+    .option("-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .helpCommand("help [command]", "show help for a command")
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureOutput({
+      outputError: (text, write) => {
+        // Said later, with a better suggestion: Commander knows only one of the two names a flag can have.
+        if (!text.startsWith(UNKNOWN_FLAG)) write(`conclave: ${redact(oneLine(text))}\n`);
+      },
+    })
+    .addHelpText("after", HELP);
+  program.on("option:version", () => {
+    output().line(version());
+    throw new CommanderError(0, "conclave.version", "");
+  });
+  addRun(program, done);
+  addLeader(program, done);
+  addObserve(program, done);
+  addDemo(program, done);
+  addDemoNode(program, done);
+  return program;
+}
+
+function complainOfFlag(program: Command, argv: readonly string[], message: string): void {
+  const written = message.slice(UNKNOWN_FLAG.length).replace(/[='].*$/s, "");
+  const command = program.commands.find((known) => known.name() === argv[0]);
+  const similar = similarFlag(command ?? program, written);
+  const help = `conclave ${command === undefined ? "" : `${command.name()} `}--help`;
+  const hint = similar === undefined ? `(\`${help}\` lists them)` : `(Did you mean ${similar}?)`;
+  output(process.stderr).line(`conclave: unknown option '${written}' ${hint}`);
+}
+
+function oneLine(text: string): string {
+  return text
+    .replace(/^error: /, "")
+    .replace(/\s*\n\s*/g, " ")
+    .trim();
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  return String((manifest as { readonly version?: unknown }).version);
+}

@@ -1,0 +1,148 @@
+import { hostname } from "node:os";
+import { Option } from "commander";
+import type { Command } from "commander";
+import { Election } from "../core/election.js";
+import { Candidate } from "./candidate.js";
+import { formatDuration } from "./duration.js";
+import { EXIT, UsageError } from "./failure.js";
+import { openLog } from "./log.js";
+import type { LogFormat } from "./log.js";
+import { durationOption } from "./options.js";
+import { output } from "./output.js";
+import { stopOnSignals } from "./signals.js";
+import { addStoreOptions, openStore } from "./store.js";
+import type { StoreOptions } from "./store.js";
+
+const DEFAULT_NAME = "leader-election-demo";
+
+export interface RunOptions extends StoreOptions {
+  readonly nodeId?: string;
+  readonly lockName?: string;
+  readonly value?: string;
+  readonly leaseDuration?: number;
+  readonly retryPeriod?: number;
+  readonly renewDeadline?: number;
+  readonly workEvery?: number;
+  readonly maxTerm?: number;
+  readonly try?: boolean;
+  readonly log: LogFormat;
+}
+
+const HELP = `
+Examples:
+  $ conclave run nightly-bill --id web-1
+  $ conclave run --ttl 3s --work-every 1s --max-term 30s
+  $ conclave run nightly-bill --lock-dir /var/lib/billing --log json
+  $ conclave run nightly-bill --try || echo "someone else leads"
+
+Ctrl-C or SIGTERM stops the work, gives the office up and exits 0; a second one exits at once.
+Exit codes: 0 stopped on request; 2 bad usage. With --try: 1 not elected, or office lost; 3 store unreachable.`;
+
+export function addRun(program: Command, done: (code: number) => void): void {
+  const command = program
+    .command("run")
+    .summary("stand for office, with a status line each second")
+    .description("Stands for office, works while it leads, and stands again, for ever.")
+    .argument("[NAME]", `the election (default "${DEFAULT_NAME}")`)
+    .option(
+      "--id, --node-id <id>",
+      "readable part of this candidate's id (env CONCLAVE_ID, INSTANCE_ID, POD_NAME; default the host's name)",
+    )
+    .option("--lock-name <name>", "the election; the same as NAME");
+  addStoreOptions(command)
+    .addOption(
+      durationOption(
+        "--ttl, --lease-duration",
+        "how long office lasts without a sign of life (default 10s; Kubernetes 15s)",
+      ),
+    )
+    .addOption(
+      durationOption(
+        "--retry, --retry-period",
+        "longest pause between two looks while waiting (default ttl/5, at most 2s)",
+      ),
+    )
+    .addOption(
+      durationOption(
+        "--renew-deadline",
+        "stop acting this long after the last renewal (default ttl less 15 %; Kubernetes 10s)",
+      ),
+    )
+    .addOption(durationOption("--work-every", "do a piece of work this often while leading (default never)"))
+    .addOption(
+      durationOption("--max-term", "give office up after this long, so that it rotates (default never)"),
+    )
+    .option("--value <text>", "what observers see while this one leads (default the candidate's id)")
+    .option("--try", "one attempt: lead for one term, or exit 1 if someone else leads")
+    .addOption(new Option("--log <format>", "how to report").choices(["text", "json"]).default("text"))
+    .addHelpText("after", HELP)
+    .action(async (name: string | undefined, options: RunOptions) => done(await run(name, options)));
+}
+
+async function run(name: string | undefined, options: RunOptions): Promise<number> {
+  const election = electionName(name, options.lockName);
+  const id = candidateId(options.nodeId);
+  const store = await openStore(options);
+  const standing = await open(election, id, options, store.backend);
+  const log = openLog(options.log, output(), id, standing.candidate);
+  const stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
+    log.note(`${signal}: stopping the work, giving the office up (once more exits at once)`),
+  );
+  log.note(
+    `candidate ${standing.candidate} in election "${election}", ttl ${formatDuration(standing.timing.ttlMs)}`,
+  );
+  log.note(`elections live in ${store.where}`);
+  const candidate = new Candidate({
+    election: standing,
+    log,
+    signal: stop.signal,
+    workEveryMs: options.workEvery,
+  });
+  if (options.try !== true) {
+    await candidate.run();
+    return EXIT.ok;
+  }
+  try {
+    return (await candidate.once()) === "done" ? EXIT.ok : EXIT.no;
+  } catch (error) {
+    if (stop.signal.aborted) return EXIT.ok;
+    throw error;
+  }
+}
+
+async function open(
+  name: string,
+  id: string,
+  options: RunOptions,
+  backend: Election["backend"],
+): Promise<Election> {
+  try {
+    return new Election({
+      name,
+      id,
+      backend,
+      closeBackend: true,
+      value: options.value,
+      ttlMs: options.leaseDuration,
+      retryMs: options.retryPeriod,
+      renewDeadlineMs: options.renewDeadline,
+      maxTermMs: options.maxTerm,
+    });
+  } catch (error) {
+    await backend[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+function electionName(name: string | undefined, lockName: string | undefined): string {
+  if (name !== undefined && lockName !== undefined && name !== lockName) {
+    throw new UsageError("NAME and --lock-name are the same thing and differ: give one");
+  }
+  return name ?? lockName ?? DEFAULT_NAME;
+}
+
+/** Flag first, then the environment, then the host's name. An empty variable is one that is not set. */
+function candidateId(flag: string | undefined): string {
+  const { CONCLAVE_ID, INSTANCE_ID, POD_NAME } = process.env;
+  return flag ?? (CONCLAVE_ID || INSTANCE_ID || POD_NAME || hostname() || "candidate");
+}

@@ -1,0 +1,33 @@
+/** Signals belong to the program, and this is the program. */
+
+export interface Stop {
+  /** Aborts at the first SIGINT, SIGTERM, or when nobody reads our output any more. */
+  readonly signal: AbortSignal;
+  /** Whether it was a signal (and which), for a remark. */
+  dispose(): void;
+}
+
+const NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const;
+type Ending = keyof typeof NUMBERS;
+
+/** The first signal stops in good order, the second exits at once. */
+export function stopOnSignals(
+  signals: readonly Ending[] = ["SIGINT", "SIGTERM"],
+  told: (signal: Ending) => void = () => {},
+): Stop {
+  const controller = new AbortController();
+  const handle = (signal: Ending): void => {
+    if (controller.signal.aborted) process.exit(128 + NUMBERS[signal]);
+    told(signal);
+    controller.abort(new Error(`stopped by ${signal}`));
+  };
+  const broken = (): void => controller.abort(new Error("nobody reads the output"));
+  for (const signal of signals) process.on(signal, handle);
+  process.stdout.on("error", broken);
+  return {
+    signal: controller.signal,
+    dispose: () => {
+      for (const signal of signals) process.off(signal, handle);
+    },
+  };
+}
