@@ -72,7 +72,7 @@ async function demo(options: DemoOptions): Promise<number> {
   const out = output();
   const names = Array.from({ length: options.nodes }, (_, index) => `node${index + 1}`);
   const { leaseDuration: ttlMs } = options;
-  const stop = stopOnSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => out.line("\nstopping…"));
+  using stop = stopOnSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => out.line("\nstopping…"));
   const printer = new Printer(out);
   const stage = await Stage.open({
     names,
@@ -92,7 +92,6 @@ async function demo(options: DemoOptions): Promise<number> {
   } finally {
     off();
     await stage[Symbol.asyncDispose]();
-    stop.dispose();
   }
   out.line("all processes have ended, the directory is removed");
   return EXIT.ok;

@@ -36,7 +36,7 @@ async function leader(name: string, options: LeaderOptions): Promise<number> {
   const store = await openStore(options);
   await using _backend = store.backend;
   await using election = new Election({ name, backend: store.backend });
-  const stop = stopOnSignals();
+  using stop = stopOnSignals();
   const found = await election.leader({ signal: stop.signal });
   const out = output();
   const text =

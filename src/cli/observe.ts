@@ -46,7 +46,7 @@ async function observe(name: string, options: ObserveOptions): Promise<number> {
   await using _backend = store.backend;
   await using election = new Election({ name, backend: store.backend, retryMs: options.retryPeriod });
   const log = openLog(options.json === true ? "json" : "text", output(), name);
-  const stop = stopOnSignals();
+  using stop = stopOnSignals();
   log.note(`elections live in ${store.where}`);
   election.on("error", ({ error }) => log.line(errorLine(name, null, null, error)));
   for await (const leader of election.observe({ signal: stop.signal })) log.line(leaderLine(name, leader));

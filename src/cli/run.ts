@@ -85,7 +85,7 @@ async function run(name: string | undefined, options: RunOptions): Promise<numbe
   const store = await openStore(options);
   const standing = await open(election, id, options, store.backend);
   const log = openLog(options.log, output(), id, standing.candidate);
-  const stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
+  using stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
     log.note(`${signal}: stopping the work, giving the office up (once more exits at once)`),
   );
   log.note(

@@ -1,10 +1,8 @@
 /** Signals belong to the program, and this is the program. */
 
-export interface Stop {
-  /** Aborts at the first SIGINT, SIGTERM, or when nobody reads our output any more. */
+export interface Stop extends Disposable {
+  /** Aborts at the first signal, or when nobody reads our output any more. */
   readonly signal: AbortSignal;
-  /** Whether it was a signal (and which), for a remark. */
-  dispose(): void;
 }
 
 const NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const;
@@ -26,8 +24,9 @@ export function stopOnSignals(
   process.stdout.on("error", broken);
   return {
     signal: controller.signal,
-    dispose: () => {
+    [Symbol.dispose]: () => {
       for (const signal of signals) process.off(signal, handle);
+      process.stdout.off("error", broken);
     },
   };
 }

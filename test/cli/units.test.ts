@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import { formatDuration, parseDuration } from "../../src/cli/duration.js";
+import { exitCodeOf, failureLine, UsageError } from "../../src/cli/failure.js";
+import { preciseNow } from "../../src/cli/lines.js";
+import { clockTime, printable } from "../../src/cli/output.js";
+import { redact, rememberSecrets, showUrl } from "../../src/cli/secrets.js";
+import { ConclaveError, invalid } from "../../src/core/errors.js";
+
+describe("durations", () => {
+  it.each([
+    ["500ms", 500],
+    ["10s", 10_000],
+    ["1.5s", 1_500],
+    ["1m", 60_000],
+    ["24h", 86_400_000],
+    ["1ms", 1],
+  ])("%s is %d ms", (text, ms) => {
+    expect(parseDuration(text)).toBe(ms);
+  });
+
+  it.each([
+    ["0", /no unit/],
+    ["10", /no unit/],
+    ["2147483648", /no unit/],
+    ["0s", /at least 1ms/],
+    ["0.5ms", /at least 1ms/],
+    ["2147483648ms", /at most 24h/],
+    ["25h", /at most 24h/],
+    ["-1", /not a number with a unit/],
+    ["-1s", /not a number with a unit/],
+    ["NaN", /not a number with a unit/],
+    ["Infinity", /not a number with a unit/],
+    ["1e12", /not a number with a unit/],
+    ["1e3s", /not a number with a unit/],
+    ["0x10s", /not a number with a unit/],
+    [" 10s", /not a number with a unit/],
+    ["10s\n", /not a number with a unit/],
+    ["10 s", /not a number with a unit/],
+    ["٣s", /not a number with a unit/],
+    ["", /not a number with a unit/],
+    ["s", /not a number with a unit/],
+    ["10d", /unit must be ms, s, m or h/],
+    ["10S", /not a number with a unit/],
+    ["1".repeat(400), /not a number with a unit/],
+  ])("%j is refused with what to write instead", (text, why) => {
+    expect(() => parseDuration(text)).toThrow(why);
+    expect(() => parseDuration(text)).toThrow(/write for example 500ms, 10s or 1m/);
+  });
+
+  it("are written the short way", () => {
+    expect([250, 1_000, 2_550, 60_000].map(formatDuration)).toEqual(["250ms", "1s", "2.55s", "60s"]);
+  });
+});
+
+describe("secrets", () => {
+  it("are struck out of any message, in every form they can take", () => {
+    rememberSecrets("postgres://app:p%40ssw0rd@db.example:5432/x?sslkey=abcdef123&mode=fast");
+    rememberSecrets("nats://s3cr3t-token@nats.example");
+    const said = redact(
+      "cannot log in as app with p%40ssw0rd (p@ssw0rd) and abcdef123 at postgres://app:p%40ssw0rd@db.example, nor by s3cr3t-token, mode fast",
+    );
+    expect(said).toBe(
+      "cannot log in as app with *** (***) and *** at postgres://***@db.example, nor by ***, mode fast",
+    );
+  });
+
+  it("are struck out of a URL that nobody announced", () => {
+    expect(redact("unknown option '--bakend=redis://:x@h:1/0'")).toBe(
+      "unknown option '--bakend=redis://***@h:1/0'",
+    );
+  });
+
+  it("are not part of a URL that is shown", () => {
+    expect(showUrl(new URL("etcd://root:pw@host:2379/prefix?token=x"))).toBe("etcd://host:2379/prefix");
+    expect(showUrl(new URL("memory:"))).toBe("memory:");
+  });
+});
+
+describe("exit codes", () => {
+  it("tell a mistake from a no from a don't-know", () => {
+    expect(exitCodeOf(new UsageError("x"))).toBe(2);
+    expect(exitCodeOf(invalid("x"))).toBe(2);
+    expect(exitCodeOf(new ConclaveError("unsupported", "x"))).toBe(2);
+    expect(exitCodeOf(new ConclaveError("unavailable", "x"))).toBe(3);
+    expect(exitCodeOf(new ConclaveError("timeout", "x"))).toBe(3);
+    expect(exitCodeOf(new ConclaveError("forbidden", "x"))).toBe(3);
+    expect(exitCodeOf(new ConclaveError("state", "x"))).toBe(1);
+    expect(exitCodeOf(new TypeError("x"))).toBe(1);
+  });
+
+  it("come with one line in the words of the command line", () => {
+    expect(failureLine(invalid("ttlMs is 5;\n  raise ttlMs"))).toBe("--ttl is 5; raise --ttl");
+  });
+});
+
+describe("lines", () => {
+  it("bear the time finer than a millisecond, near the wall clock", () => {
+    const times = Array.from({ length: 50 }, () => preciseNow());
+    expect(Math.abs(times[0]! - Date.now())).toBeLessThan(1_000);
+    expect(times.some((at) => !Number.isInteger(at))).toBe(true);
+    expect([...times].sort((a, b) => a - b)).toEqual(times);
+  });
+
+  it("cannot steer a terminal", () => {
+    expect(printable("a\u001b[2Jb\u009bc\u202ed")).toBe("a\\u001b[2Jb\\u009bc\\u202ed");
+    expect(JSON.parse(printable(JSON.stringify({ value: "\u007f\u0000" })))).toEqual({
+      value: "\u007f\u0000",
+    });
+  });
+
+  it("show local time", () => {
+    const noon = new Date(2024, 0, 2, 12, 3, 4, 5).getTime();
+    expect(clockTime(noon)).toBe("12:03:04.005");
+    expect(clockTime(noon, false)).toBe("12:03:04");
+  });
+});
