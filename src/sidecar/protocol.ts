@@ -1,0 +1,57 @@
+/** What the sidecar says, on the wire. Tokens are decimal strings: JSON numbers end at 2^53. */
+import type { Leader } from "../core/backend.js";
+import type { EndReason } from "../core/term.js";
+
+export interface WireLeader {
+  readonly candidate: string;
+  readonly token: string;
+  readonly value: string;
+  /** Begin of the term by the leader's own clock, epoch milliseconds; absent where the store does not record it. */
+  readonly since?: number;
+}
+
+/** `GET /elections/NAME` */
+export interface WireElection {
+  readonly election: string;
+  readonly backend: string;
+  /** The candidate this sidecar stands as. */
+  readonly candidate: string;
+  /** Whether that candidate leads. */
+  readonly leading: boolean;
+  /** Renewals fail at the moment, but the office is still held. */
+  readonly jeopardy: boolean;
+  readonly leader: WireLeader | null;
+  /** How long this answer may be relied on, counted from when it was asked for. */
+  readonly validForMs: number;
+  readonly ttlMs: number;
+}
+
+/** One server-sent event of `GET /elections/NAME/events`; its name is `event`. */
+export type WireEvent =
+  | { readonly event: "state"; readonly at: number; readonly state: WireElection | null }
+  | {
+      readonly event: "elected" | "jeopardy" | "safe";
+      readonly at: number;
+      readonly election: string;
+      readonly candidate: string;
+      readonly token: string;
+    }
+  | {
+      readonly event: "ended";
+      readonly at: number;
+      readonly election: string;
+      readonly candidate: string;
+      readonly token: string;
+      readonly reason: EndReason;
+      readonly detail: string;
+    };
+
+export interface WireError {
+  readonly error: string;
+}
+
+export function wireLeader(leader: Leader | null): WireLeader | null {
+  if (leader === null) return null;
+  const { candidate, token, value, since } = leader;
+  return { candidate, token: token.toString(), value, ...(since !== undefined && { since }) };
+}

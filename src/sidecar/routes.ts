@@ -1,0 +1,185 @@
+/** Paths to answers. Every GET is safe, every answer is computed when it is asked for. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "../core/clock.js";
+import type { Access } from "./security.js";
+import { refuse, SECURITY_HEADERS } from "./security.js";
+import { stream } from "./stream.js";
+import type { ElectionView } from "./view.js";
+
+export interface Context {
+  readonly clock: Clock;
+  readonly access: Access;
+  readonly views: ReadonlyMap<string, ElectionView>;
+  readonly metrics: (() => Promise<{ type: string; text: string }>) | undefined;
+  /** Room for more event streams; each keeps a connection. */
+  readonly streams: { readonly most: number; open: number };
+  /** Pages and assets beside the API, by exact path. */
+  readonly assets: ReadonlyMap<string, { readonly type: string; readonly body: Buffer }>;
+}
+
+const LARGEST_BODY = 16 * 1024;
+/** Probes say nothing of who leads, and the kubelet calls them by address and without a token. */
+const PROBES = new Set(["/healthz", "/readyz"]);
+
+export async function route(
+  context: Context,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = pathOf(request.url);
+  if (path === null) return answer(response, 400, { error: "the path cannot be read" });
+  const method = request.method ?? "";
+  const changes = method !== "GET" && method !== "HEAD";
+  if (!PROBES.has(path)) {
+    const refusal = refuse(request, context.access, changes);
+    if (refusal) return answer(response, refusal.status, { error: refusal.reason });
+  }
+  if (changes && !(await smallBody(request)))
+    return answer(response, 413, { error: `a body of at most ${LARGEST_BODY} bytes is read` });
+  const election = /^\/elections\/([^/]+)(?:\/(leading|events|resign))?$/.exec(path);
+  if (election) return onElection(context, request, response, decode(election[1]!), election[2]);
+  if (changes)
+    return method === "POST" || method === "PUT" || method === "DELETE" || method === "PATCH"
+      ? notAllowed(response, "GET, HEAD")
+      : answer(response, 501, { error: "no such method" });
+  return onServer(context, response, path);
+}
+
+async function onServer(context: Context, response: ServerResponse, path: string): Promise<void> {
+  const views = [...context.views.values()];
+  const asset = context.assets.get(path);
+  if (asset) return send(response, 200, asset.type, asset.body);
+  switch (path) {
+    case "/": {
+      // As the leader-elector sidecar of Kubernetes answered: who leads the (first) election.
+      const state = views[0]?.state();
+      return state?.leader
+        ? answer(response, 200, { name: state.leader.candidate })
+        : answer(response, 503, { name: "" });
+    }
+    case "/elections":
+      return answer(response, 200, { elections: [...context.views.keys()] });
+    case "/healthz": {
+      const endangered = views.filter((view) => view.endangered).map((view) => view.election.name);
+      return endangered.length === 0
+        ? answer(response, 200, { ok: true })
+        : answer(response, 503, {
+            ok: false,
+            error: `leading, but unable to renew: ${endangered.join(", ")}`,
+          });
+    }
+    case "/readyz": {
+      const waiting = views.filter((view) => !view.informed).map((view) => view.election.name);
+      return waiting.length === 0
+        ? answer(response, 200, { ok: true })
+        : answer(response, 503, {
+            ok: false,
+            error: `the store has not answered (recently) for: ${waiting.join(", ")}`,
+          });
+    }
+    case "/metrics": {
+      if (context.metrics === undefined)
+        return answer(response, 404, { error: "metrics are off; install prom-client" });
+      const { type, text } = await context.metrics();
+      return send(response, 200, type, text);
+    }
+    default:
+      return answer(response, 404, { error: "no such path; try /elections" });
+  }
+}
+
+async function onElection(
+  context: Context,
+  request: IncomingMessage,
+  response: ServerResponse,
+  name: string | null,
+  part: string | undefined,
+): Promise<void> {
+  const view = name === null ? undefined : context.views.get(name);
+  if (view === undefined)
+    return answer(response, 404, { error: "no such election here; GET /elections lists them" });
+  if (part === "resign")
+    return request.method === "POST" ? resign(view, response) : notAllowed(response, "POST");
+  if (request.method !== "GET" && request.method !== "HEAD") return notAllowed(response, "GET, HEAD");
+  if (part === "events") return events(context, view, request, response);
+  const state = view.state();
+  if (part === "leading") {
+    if (state === null)
+      return answer(response, 503, {
+        leading: false,
+        error: "not known: the store has not answered recently",
+      });
+    return answer(response, state.leading ? 200 : 503, {
+      leading: state.leading,
+      validForMs: state.validForMs,
+    });
+  }
+  if (state === null)
+    return answer(response, 503, { error: "not known: the store has not answered recently enough" });
+  return answer(response, 200, state);
+}
+
+async function resign(view: ElectionView, response: ServerResponse): Promise<void> {
+  if (!view.election.leading) return answer(response, 409, { error: "this candidate does not lead" });
+  await view.election.resign();
+  return answer(response, 200, { resigned: true });
+}
+
+function events(
+  context: Context,
+  view: ElectionView,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { streams } = context;
+  if (streams.open >= streams.most)
+    return answer(response, 503, { error: `at most ${streams.most} event streams are served at once` });
+  streams.open++;
+  response.once("close", () => streams.open--);
+  if (request.method === "HEAD") return answer(response, 200, {});
+  stream(view, context.clock, request, response);
+}
+
+/** Reads and drops the body: no route takes one. `false` = too large, and the connection is done for. */
+async function smallBody(request: IncomingMessage): Promise<boolean> {
+  if (Number(request.headers["content-length"] ?? 0) > LARGEST_BODY) return false;
+  let size = 0;
+  for await (const chunk of request) {
+    size += (chunk as Buffer).length;
+    if (size > LARGEST_BODY) return false;
+  }
+  return true;
+}
+
+function pathOf(url: string | undefined): string | null {
+  if (url === undefined || !url.startsWith("/")) return null;
+  return url.replace(/[?#].*$/s, "");
+}
+
+function decode(segment: string): string | null {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return null;
+  }
+}
+
+function notAllowed(response: ServerResponse, allow: string): void {
+  response.setHeader("allow", allow);
+  answer(response, 405, { error: `use ${allow}` });
+}
+
+function answer(response: ServerResponse, status: number, body: object): void {
+  send(response, status, "application/json; charset=utf-8", `${JSON.stringify(body)}\n`);
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string | Buffer): void {
+  // After a refusal the rest of the request is not read: the connection must not be used again.
+  if (status === 413) response.setHeader("connection", "close");
+  response.writeHead(status, {
+    ...SECURITY_HEADERS,
+    "content-type": type,
+    "content-length": Buffer.byteLength(body),
+  });
+  response.end(body);
+}

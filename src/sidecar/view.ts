@@ -1,0 +1,129 @@
+/**
+ * What one sidecar knows of one election, and for how long that may be believed.
+ * Nothing here is a flag: every answer is computed from the clock when it is
+ * given, so a sidecar that was frozen, or cut off from its store, says "unknown"
+ * and not what was true before.
+ */
+import type { Leader } from "../core/backend.js";
+import type { Clock } from "../core/clock.js";
+import type { Election } from "../core/election.js";
+import { sleep } from "../core/waiting.js";
+import type { WireElection } from "./protocol.js";
+import { wireLeader } from "./protocol.js";
+
+interface Sighting {
+  readonly leader: Leader | null;
+  /** Just before the store was asked. */
+  readonly askedAt: number;
+}
+
+export class ElectionView {
+  readonly election: Election;
+  readonly #clock: Clock;
+  readonly #closing = new AbortController();
+  readonly #changed = new Set<() => void>();
+  readonly #offs: (() => void)[];
+  readonly #following: Promise<unknown>;
+  #sighting: Sighting | undefined;
+  #jeopardy = false;
+
+  constructor(election: Election, clock: Clock) {
+    this.election = election;
+    this.#clock = clock;
+    const jeopardy = (on: boolean) => () => {
+      this.#jeopardy = on;
+      this.#tell();
+    };
+    this.#offs = [
+      election.on("elected", jeopardy(false)),
+      election.on("jeopardy", jeopardy(true)),
+      election.on("safe", jeopardy(false)),
+      election.on("ended", jeopardy(false)),
+    ];
+    this.#following = Promise.all([this.#follow(), this.#confirm()]);
+  }
+
+  /** The state now, or `null`: not known, or not known recently enough. */
+  state(): WireElection | null {
+    const { election } = this;
+    const { name, candidate, timing, term } = election;
+    const base = { election: name, backend: election.backend.name, candidate, ttlMs: timing.ttlMs };
+    const remainingMs = term?.remainingMs ?? 0;
+    if (term !== undefined && remainingMs > 0) {
+      const leader = wireLeader({ candidate, token: term.token, value: term.value, since: term.since });
+      return {
+        ...base,
+        leading: true,
+        jeopardy: this.#jeopardy,
+        leader,
+        validForMs: Math.floor(remainingMs),
+      };
+    }
+    const sighting = this.#sighting;
+    if (sighting === undefined) return null;
+    const validForMs = Math.floor(sighting.askedAt + timing.ttlMs - this.#clock.now());
+    if (validForMs <= 0) return null;
+    // The store may still name us after our own deadline: we know better, and who follows is not known yet.
+    const leader = sighting.leader?.candidate === candidate ? null : wireLeader(sighting.leader);
+    return { ...base, leading: false, jeopardy: false, leader, validForMs };
+  }
+
+  /** Leading, but the last renewals failed. */
+  get endangered(): boolean {
+    return this.#jeopardy && this.election.leading;
+  }
+
+  /** Whether the store has answered recently enough to say anything. */
+  get informed(): boolean {
+    return this.state() !== null;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#changed.add(listener);
+    return () => this.#changed.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    for (const off of this.#offs) off();
+    this.#changed.clear();
+    await this.#following;
+  }
+
+  /** Changes as the store pushes them. */
+  async #follow(): Promise<void> {
+    const { signal } = this.#closing;
+    for await (const leader of this.election.observe({ signal })) {
+      this.#saw({ leader, askedAt: this.#clock.now() });
+    }
+  }
+
+  /** That nothing changed is news too: without a fresh answer the old one runs out. */
+  async #confirm(): Promise<void> {
+    const { signal } = this.#closing;
+    const everyMs = this.election.timing.ttlMs / 3;
+    while (!signal.aborted) {
+      await sleep(this.#clock, everyMs * (0.9 + 0.1 * this.#clock.random()), signal);
+      const askedAt = this.#clock.now();
+      try {
+        this.#saw({ leader: await this.election.leader({ signal }), askedAt });
+      } catch {
+        // Not known: the last sighting runs out by itself. The election reports the error.
+      }
+    }
+  }
+
+  #saw(sighting: Sighting): void {
+    const before = this.#sighting?.leader;
+    const known =
+      before !== undefined &&
+      before?.token === sighting.leader?.token &&
+      before?.value === sighting.leader?.value;
+    this.#sighting = sighting;
+    if (!known) this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of this.#changed) listener();
+  }
+}
