@@ -7,7 +7,7 @@
 import type { Leader } from "../core/backend.js";
 import type { Clock } from "../core/clock.js";
 import type { Election } from "../core/election.js";
-import { sleep } from "../core/waiting.js";
+import { onAbort, sleep } from "../core/waiting.js";
 import type { WireElection } from "./protocol.js";
 import { wireLeader } from "./protocol.js";
 
@@ -25,6 +25,8 @@ export class ElectionView {
   readonly #offs: (() => void)[];
   readonly #following: Promise<unknown>;
   #sighting: Sighting | undefined;
+  /** Aborted to ask at once. */
+  #pause = new AbortController();
   #jeopardy = false;
 
   constructor(election: Election, clock: Clock) {
@@ -40,7 +42,7 @@ export class ElectionView {
       election.on("safe", jeopardy(false)),
       election.on("ended", jeopardy(false)),
     ];
-    this.#following = Promise.all([this.#follow(), this.#confirm()]);
+    this.#following = Promise.all([this.#follow(), this.#ask()]);
   }
 
   /** The state now, or `null`: not known, or not known recently enough. */
@@ -90,40 +92,44 @@ export class ElectionView {
     await this.#following;
   }
 
-  /** Changes as the store pushes them. */
+  /** What the store pushes may be old when it arrives: it only makes us ask. */
   async #follow(): Promise<void> {
     const { signal } = this.#closing;
     for await (const leader of this.election.observe({ signal })) {
-      this.#saw({ leader, askedAt: this.#clock.now() });
+      if (this.#sighting !== undefined && sameLeader(leader, this.#sighting.leader)) continue;
+      this.#pause.abort();
     }
   }
 
-  /** That nothing changed is news too: without a fresh answer the old one runs out. */
-  async #confirm(): Promise<void> {
+  /** Asks, and asks again: that nothing changed is news too, for without a fresh answer the old one runs out. */
+  async #ask(): Promise<void> {
     const { signal } = this.#closing;
     const everyMs = this.election.timing.ttlMs / 3;
     while (!signal.aborted) {
-      await sleep(this.#clock, everyMs * (0.9 + 0.1 * this.#clock.random()), signal);
+      this.#pause = new AbortController();
       const askedAt = this.#clock.now();
       try {
         this.#saw({ leader: await this.election.leader({ signal }), askedAt });
       } catch {
         // Not known: the last sighting runs out by itself. The election reports the error.
       }
+      const unlink = onAbort(signal, () => this.#pause.abort());
+      await sleep(this.#clock, everyMs * (0.9 + 0.1 * this.#clock.random()), this.#pause.signal);
+      unlink();
     }
   }
 
   #saw(sighting: Sighting): void {
-    const before = this.#sighting?.leader;
-    const known =
-      before !== undefined &&
-      before?.token === sighting.leader?.token &&
-      before?.value === sighting.leader?.value;
+    const before = this.#sighting;
     this.#sighting = sighting;
-    if (!known) this.#tell();
+    if (before === undefined || !sameLeader(before.leader, sighting.leader)) this.#tell();
   }
 
   #tell(): void {
     for (const listener of this.#changed) listener();
   }
+}
+
+function sameLeader(a: Leader | null, b: Leader | null): boolean {
+  return a?.token === b?.token && a?.candidate === b?.candidate && a?.value === b?.value;
 }
