@@ -12,9 +12,9 @@ afterEach(async () => {
   await Promise.all([...children].map(kill));
 });
 
-/** Starts `.build/test/file/<program>.js`. */
+/** Starts `.build/test/file/programs/<program>.js`. */
 export function start(program: string, ...args: string[]): ChildProcess {
-  const path = fileURLToPath(new URL(`../../.build/test/file/${program}.js`, import.meta.url));
+  const path = fileURLToPath(new URL(`../../.build/test/file/programs/${program}.js`, import.meta.url));
   if (!existsSync(path)) throw new Error(`${program} is not compiled: run npm run build:tools`);
   // The pipe keeps what a child wrote before it was killed.
   const child = fork(path, args, { stdio: ["ignore", "pipe", "inherit", "ipc"], execArgv: [] });

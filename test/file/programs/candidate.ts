@@ -3,9 +3,9 @@
  * the token and the instant. The lines are its writes to a resource, too.
  */
 import { writeSync } from "node:fs";
-import { fileBackend } from "../../src/backends/file/index.js";
-import { Election } from "../../src/core/election.js";
-import { onAbort } from "../../src/core/waiting.js";
+import { fileBackend } from "../../../src/backends/file/index.js";
+import { Election } from "../../../src/core/election.js";
+import { onAbort } from "../../../src/core/waiting.js";
 
 const [directory = "", ttlMs = "2000", rule = "on"] = process.argv.slice(2);
 const election = new Election({

@@ -3,8 +3,8 @@
  * file system: arguments are the directory, the number of that call (0: never),
  * and whether before or after it.
  */
-import { fileBackend } from "../../src/backends/file/index.js";
-import { interposed } from "./interposed.js";
+import { fileBackend } from "../../../src/backends/file/index.js";
+import { interposed } from "../interposed.js";
 
 const [directory = "", at = "0", phase = "before"] = process.argv.slice(2);
 let calls = 0;

@@ -1,5 +1,5 @@
 /** A process that races for elections it is told of, all at once, and says which it won. */
-import { fileBackend } from "../../src/backends/file/index.js";
+import { fileBackend } from "../../../src/backends/file/index.js";
 
 const [directory = ""] = process.argv.slice(2);
 const backend = fileBackend({ directory, deadProcessRule: false });
