@@ -32,6 +32,7 @@ export async function demoNode(options: NodeOptions): Promise<number> {
   process.on("SIGTERM", () => stop.abort());
   // Without a director there is no demo.
   process.on("disconnect", () => stop.abort());
+  if (!process.connected) stop.abort(); // it went while this process was still starting
   const { backend } = await openStore({ lockDir: options.lockDir });
   const { name, id, ttlMs, retryMs, workEveryMs } = options;
   const election = new Election({ name, id, backend, ttlMs, retryMs, closeBackend: true });
