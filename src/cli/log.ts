@@ -4,7 +4,7 @@ import type { Line } from "./lines.js";
 import type { Colour, Out } from "./output.js";
 import { clockTime, paint, printable } from "./output.js";
 
-export interface Status {
+interface Status {
   readonly at: number;
   readonly leading: boolean;
   readonly token: bigint | null;

@@ -10,12 +10,12 @@ import type { LogFormat } from "./log.js";
 import { durationOption } from "./options.js";
 import { output } from "./output.js";
 import { stopOnSignals } from "./signals.js";
-import { addStoreOptions, openStore } from "./store.js";
+import { addStoreOptions, hasKubernetes, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
 const DEFAULT_NAME = "leader-election-demo";
 
-export interface RunOptions extends StoreOptions {
+interface RunOptions extends StoreOptions {
   readonly nodeId?: string;
   readonly lockName?: string;
   readonly value?: string;
@@ -49,7 +49,10 @@ export function addRun(program: Command, done: (code: number) => void): void {
       "readable part of this candidate's id (env CONCLAVE_ID, INSTANCE_ID, POD_NAME; default the host's name)",
     )
     .option("--lock-name <name>", "the election; the same as NAME");
-  addStoreOptions(command)
+  addStoreOptions(command);
+  if (hasKubernetes())
+    command.option("--lease-lock-name <name>", "Kubernetes: name of the Lease; the same as NAME");
+  command
     .addOption(
       durationOption(
         "--ttl, --lease-duration",
@@ -80,7 +83,7 @@ export function addRun(program: Command, done: (code: number) => void): void {
 }
 
 async function run(name: string | undefined, options: RunOptions): Promise<number> {
-  const election = electionName(name, options.lockName);
+  const election = electionName(name, options);
   const id = candidateId(options.nodeId);
   const store = await openStore(options);
   const standing = await open(election, id, options, store.backend);
@@ -134,11 +137,11 @@ async function open(
   }
 }
 
-function electionName(name: string | undefined, lockName: string | undefined): string {
-  if (name !== undefined && lockName !== undefined && name !== lockName) {
-    throw new UsageError("NAME and --lock-name are the same thing and differ: give one");
-  }
-  return name ?? lockName ?? DEFAULT_NAME;
+function electionName(name: string | undefined, { lockName, leaseLockName }: RunOptions): string {
+  const given = new Set([name, lockName, leaseLockName].filter((text) => text !== undefined));
+  if (given.size > 1)
+    throw new UsageError("NAME, --lock-name and --lease-lock-name are the same thing and differ: give one");
+  return [...given][0] ?? DEFAULT_NAME;
 }
 
 /** Flag first, then the environment, then the host's name. An empty variable is one that is not set. */

@@ -33,8 +33,8 @@ export function redact(text: string): string {
 }
 
 /** A backend URL as it may be shown: no user, no password, no parameters. */
-export function showUrl(url: URL): string {
-  return `${url.protocol}${url.host === "" ? "" : `//${url.host}`}${url.pathname === "/" ? "" : url.pathname}`;
+export function showUrl(url: string): string {
+  return redact(url.replace(/[?#].*$/s, "")).replace("***@", "");
 }
 
 function add(secret: string): void {

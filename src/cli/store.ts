@@ -12,6 +12,10 @@ import { rememberSecrets, showUrl } from "./secrets.js";
 export interface StoreOptions {
   readonly backend?: string;
   readonly lockDir?: string;
+  readonly kubeconfig?: string;
+  readonly leaseLockNamespace?: string;
+  /** Names the election, and by that the store too. */
+  readonly leaseLockName?: string;
 }
 
 export interface Store {
@@ -22,37 +26,59 @@ export interface Store {
 
 export function addStoreOptions(command: Command): Command {
   const examples = rooms.map(({ example }) => example).join(", ");
-  return command
+  command
     .option("--backend <url>", `where elections live: ${examples} (env CONCLAVE_BACKEND; default file:)`)
     .option("--lock-dir <dir>", "files in this directory; the same as --backend file:///dir");
+  if (!hasKubernetes()) return command;
+  // The names that operators know from other tools.
+  return command
+    .option("--kubeconfig <path>", "Kubernetes: the configuration to use")
+    .option("--lease-lock-namespace <namespace>", "Kubernetes: where the Lease lives");
+}
+
+export function hasKubernetes(): boolean {
+  return rooms.some(({ schemes }) => schemes.includes("kubernetes"));
 }
 
 /** Opens what the flags or the environment name. What cannot be used is refused here, before anyone stands. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const url = backendUrl(options);
-  if (url.protocol !== "file:") return { backend: await openBackend(url), where: showUrl(url) };
-  const chosen = fileOptions(url);
+  if (!url.startsWith("file:")) return { backend: await openBackend(url), where: showUrl(url) };
+  const backend = await openBackend(url);
+  const chosen = fileOptions(new URL(url));
   const where = await openDirectory(chosen);
   const remark = chosen.directory === undefined ? " (the default directory)" : "";
-  return { backend: await openBackend(url), where: `${where}${remark}` };
+  return { backend, where: `${where}${remark}` };
 }
 
-function backendUrl(options: StoreOptions): URL {
-  const { lockDir } = options;
-  if (lockDir !== undefined) {
-    if (options.backend !== undefined)
-      throw new UsageError("--lock-dir and --backend both say where: give one");
-    if (lockDir === "" || resolve(lockDir) === resolve("/"))
-      throw new UsageError("--lock-dir must name a directory of its own");
-    return pathToFileURL(resolve(lockDir));
+/** The one place that the flags, or else the environment, name. */
+export function backendUrl(options: StoreOptions): string {
+  const { backend, lockDir, kubeconfig, leaseLockNamespace } = options;
+  const named = {
+    "--backend": backend,
+    "--lock-dir": lockDir,
+    "--kubeconfig or --lease-lock-namespace": kubeconfig ?? leaseLockNamespace,
+  };
+  const given = Object.entries(named).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  if (given.length > 1) throw new UsageError(`${given.join(" and ")} all say where: give one`);
+  if (lockDir !== undefined) return directoryUrl(lockDir);
+  if (backend === undefined && (options.leaseLockName ?? kubeconfig ?? leaseLockNamespace) !== undefined) {
+    return kubernetesUrl(options);
   }
-  const text = options.backend ?? (process.env["CONCLAVE_BACKEND"] || "file:");
+  const text = backend ?? (process.env["CONCLAVE_BACKEND"] || "file:");
   rememberSecrets(text);
-  const source = options.backend === undefined ? "CONCLAVE_BACKEND" : "--backend";
-  const examples = rooms.map(({ example }) => example).join(", ");
-  // Never repeated: it may hold a password.
-  if (!URL.canParse(text)) throw new UsageError(`${source} is not a URL: write one like ${examples}`);
-  if (/^file:(?!\/\/)./i.test(text))
-    throw new UsageError(`${source}: write file:///directory with the whole path, or use --lock-dir`);
-  return new URL(text);
+  return text;
+}
+
+function directoryUrl(directory: string): string {
+  if (directory === "" || resolve(directory) === resolve("/")) {
+    throw new UsageError("--lock-dir must name a directory of its own");
+  }
+  return pathToFileURL(resolve(directory)).href;
+}
+
+function kubernetesUrl({ kubeconfig, leaseLockNamespace }: StoreOptions): string {
+  const url = new URL(`kubernetes:///${encodeURIComponent(leaseLockNamespace ?? "")}`);
+  if (kubeconfig !== undefined) url.searchParams.set("kubeconfig", resolve(kubeconfig));
+  return url.href;
 }

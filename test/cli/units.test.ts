@@ -4,6 +4,7 @@ import { exitCodeOf, failureLine, UsageError } from "../../src/cli/failure.js";
 import { preciseNow } from "../../src/cli/lines.js";
 import { clockTime, printable } from "../../src/cli/output.js";
 import { redact, rememberSecrets, showUrl } from "../../src/cli/secrets.js";
+import { backendUrl } from "../../src/cli/store.js";
 import { ConclaveError, invalid } from "../../src/core/errors.js";
 
 describe("durations", () => {
@@ -71,8 +72,26 @@ describe("secrets", () => {
   });
 
   it("are not part of a URL that is shown", () => {
-    expect(showUrl(new URL("etcd://root:pw@host:2379/prefix?token=x"))).toBe("etcd://host:2379/prefix");
-    expect(showUrl(new URL("memory:"))).toBe("memory:");
+    expect(showUrl("etcd://root:pw@host:2379,other:2379/prefix?token=x")).toBe(
+      "etcd://host:2379,other:2379/prefix",
+    );
+    expect(showUrl("memory:")).toBe("memory:");
+  });
+});
+
+describe("where elections live", () => {
+  it("is one URL, whichever flags name it", () => {
+    expect(backendUrl({})).toBe("file:");
+    expect(backendUrl({ backend: "memory:" })).toBe("memory:");
+    expect(backendUrl({ lockDir: "/a b" })).toBe("file:///a%20b");
+    expect(backendUrl({ leaseLockName: "x" })).toBe("kubernetes:///");
+    expect(backendUrl({ leaseLockName: "x", backend: "kubernetes:///ns" })).toBe("kubernetes:///ns");
+    expect(backendUrl({ leaseLockNamespace: "ns" })).toBe("kubernetes:///ns");
+    expect(backendUrl({ leaseLockNamespace: "../ns", kubeconfig: "/k c" })).toBe(
+      "kubernetes:///..%2Fns?kubeconfig=%2Fk+c",
+    );
+    expect(() => backendUrl({ backend: "memory:", lockDir: "/x" })).toThrow(/give one/);
+    expect(() => backendUrl({ kubeconfig: "/k", lockDir: "/x" })).toThrow(/give one/);
   });
 });
 

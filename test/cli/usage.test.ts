@@ -52,7 +52,7 @@ describe("bad usage", () => {
   it("refuses what is missing, too much or contradictory", async () => {
     await refused(["leader"], /missing required argument 'NAME'/);
     await refused(["run", "a", "b"], /too many arguments/);
-    await refused(["run", "a", "--lock-name", "b"], /NAME and --lock-name/);
+    await refused(["run", "a", "--lock-name", "b"], /NAME, --lock-name and/);
     await refused(["run", "a", "--id"], /argument missing/);
     await refused(["run", "a", "--log", "xml"], /Allowed choices are text, json/);
     await refused(["run", "a", "--lock-dir", "/x", "--backend", "memory:"], /give one/);

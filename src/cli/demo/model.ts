@@ -4,7 +4,7 @@
  */
 import type { Line } from "../lines.js";
 
-export type NodeState =
+type NodeState =
   /** Not heard of yet. */
   | "starting"
   | "follower"
