@@ -39,7 +39,7 @@ afterEach(async () => {
 
 /** A directory that is gone after the test. */
 export function scratch(): string {
-  const directory = mkdtempSync(join(tmpdir(), "conclave-test-"));
+  const directory = mkdtempSync(join(tmpdir(), "conclave-cli-"));
   directories.add(directory);
   return directory;
 }

@@ -11,7 +11,7 @@ const LIMIT_MS = 120_000;
 let directory = "";
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "conclave-test-"));
+  directory = mkdtempSync(join(tmpdir(), "conclave-lifecycle-"));
 });
 
 afterEach(() => {
