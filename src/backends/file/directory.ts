@@ -106,8 +106,27 @@ async function made(directory: string): Promise<Stats> {
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
   }
-  await mkdir(directory, { recursive: true, mode: PRIVATE });
+  await makeAll(directory);
   return lstat(directory);
+}
+
+/**
+ * Not `recursive: true`: where a file system answers ENOENT to every mkdir
+ * (/proc does) that option tries for ever in a thread that nothing can stop.
+ */
+async function makeAll(directory: string): Promise<void> {
+  try {
+    await mkdir(directory, { mode: PRIVATE });
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === "EEXIST") return;
+    const parent = dirname(directory);
+    if (errno !== "ENOENT" || parent === directory) throw error;
+    await makeAll(parent);
+    await mkdir(directory, { mode: PRIVATE }).catch((second: unknown) => {
+      if (errnoOf(second) !== "EEXIST") throw second;
+    });
+  }
 }
 
 /** Asks the nearest directory that exists, so that nothing is made where it will not be used. */
