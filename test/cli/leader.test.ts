@@ -54,6 +54,13 @@ describe("conclave leader", () => {
     expect((await conclave(["run", "x", "--try", "--lock-dir", directory])).code).toBe(3);
   });
 
+  it("ends when its directory cannot be made", async () => {
+    const directory = process.platform === "linux" ? "/proc/1/conclave" : "/dev/null/conclave";
+    const { code, err } = await conclave(["leader", "x", "--lock-dir", directory]);
+    expect(code).toBe(3);
+    expect(err).toMatch(/^conclave: opening the directory/);
+  });
+
   it("shows the default directory", async () => {
     const name = `nobody-${process.pid}-${Date.now()}`;
     const { code, out } = await conclave(["leader", name]);
