@@ -1,0 +1,104 @@
+/** Promise 6: every call ends soon after its signal aborts. */
+import { check, equal, rejects } from "../check.js";
+import type { Group } from "../group.js";
+import type { Stage } from "../stage.js";
+
+/** "Soon", for calls that have only to notice. */
+const SOON_MS = 5_000;
+
+async function endsAfterAbort(
+  stage: Stage,
+  what: string,
+  call: (signal: AbortSignal) => Promise<unknown>,
+): Promise<void> {
+  const controller = new AbortController();
+  let ended = false;
+  const calling = call(controller.signal).finally(() => (ended = true));
+  calling.catch(() => {});
+  await stage.pause(100);
+  check(!ended, `${what} must still be waiting: nothing answers it`);
+  controller.abort(new Error("the caller gave up"));
+  await stage.soon(Promise.allSettled([calling]), `${what} must end when its signal aborts`, SOON_MS);
+}
+
+async function drain(observation: AsyncIterable<unknown>): Promise<void> {
+  const sights = observation[Symbol.asyncIterator]();
+  while ((await sights.next()).done !== true);
+}
+
+async function whileCut(stage: Stage): Promise<void> {
+  const backend = await stage.open();
+  const name = stage.name();
+  const ttlMs = stage.ttlMs(backend, 60_000);
+  const hold = await stage.win(backend, name, { ttlMs, attemptMs: 60_000 });
+  const releasing = await stage.win(backend, stage.name(), { ttlMs, attemptMs: 60_000 });
+  await backend.records.read(name, stage.call());
+  const patient = { ttlMs, attemptMs: 60_000 };
+  await stage.faults.cut();
+  await Promise.all([
+    endsAfterAbort(stage, "renew", (signal) => hold.renew({ signal })),
+    endsAfterAbort(stage, "release", (signal) => releasing.release({ signal })),
+    endsAfterAbort(stage, "campaign", (signal) => stage.stand(backend, stage.name(), { ...patient, signal })),
+    endsAfterAbort(stage, "one attempt", (signal) =>
+      stage.stand(backend, stage.name(), { ...patient, wait: false, signal }),
+    ),
+    endsAfterAbort(stage, "reading a record", (signal) => backend.records.read(name, { signal })),
+    endsAfterAbort(stage, "writing a record", (signal) => backend.records.write(name, null, "x", { signal })),
+    endsAfterAbort(stage, "observe", (signal) =>
+      drain(backend.observe(stage.name(), { signal, pollMs: 500, attemptMs: 60_000 })),
+    ),
+  ]);
+}
+
+export const abort: Group = {
+  name: "calls end when aborted",
+  cases: [
+    {
+      name: "a campaign that waits",
+      async run(stage) {
+        const [a, b] = await stage.openMany(2);
+        const name = stage.name();
+        await stage.win(a!, name, { ttlMs: stage.ttlMs(a!, 60_000) });
+        await endsAfterAbort(stage, "campaign", (signal) =>
+          stage.stand(b!, name, { signal, retryMs: 30_000 }),
+        );
+      },
+    },
+    {
+      name: "an observation that waits",
+      async run(stage) {
+        const [a, b] = await stage.openMany(2);
+        const name = stage.name();
+        await stage.win(a!, name, { ttlMs: stage.ttlMs(a!, 60_000) });
+        await endsAfterAbort(stage, "observe", (signal) =>
+          drain(b!.observe(name, { signal, pollMs: 30_000, attemptMs: 30_000 })),
+        );
+      },
+    },
+    {
+      name: "a call that begins with an aborted signal does nothing",
+      async run(stage) {
+        const [a, b] = await stage.openMany(2);
+        const name = stage.name();
+        const signal = AbortSignal.abort(new Error("aborted before it began"));
+        await stage.soon(
+          rejects(stage.stand(a!, name, { signal }), "campaign with an aborted signal"),
+          "campaign must end",
+          SOON_MS,
+        );
+        await stage.win(b!, name, { ttlMs: stage.ttlMs(b!, 30_000), wait: false });
+        await stage.soon(
+          rejects(a!.records.write(name, null, "x", { signal }), "write with an aborted signal"),
+          "write must end",
+          SOON_MS,
+        );
+        equal(
+          await a!.records.read(name, stage.call()),
+          null,
+          "the record of a write that was aborted before it began",
+        );
+      },
+    },
+    { name: "every call while the store does not answer", needs: ["cut"], run: whileCut },
+  ],
+};

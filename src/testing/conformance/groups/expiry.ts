@@ -1,0 +1,93 @@
+/** A lease ends when it is not renewed: not before its time, and soon after. */
+import { check, Inconclusive } from "../check.js";
+import type { Group } from "../group.js";
+import type { Stage } from "../stage.js";
+import { keepFor } from "./grant.js";
+
+/** Challengers that come at once and late; none may win before the silent leader's time is over. */
+async function notBefore(stage: Stage, afterMs: number): Promise<void> {
+  const [a, b] = await stage.openMany(2);
+  const name = stage.name();
+  const hold = await stage.win(a!, name);
+  const { askedAt } = await stage.renew(hold);
+  await stage.pause(afterMs);
+  const next = await stage.win(b!, name);
+  const silence = stage.now() - askedAt;
+  check(
+    silence >= hold.ttlMs - 2,
+    `the office was taken ${silence.toFixed(0)} ms after the last renewal, but the lease lasts ${hold.ttlMs} ms`,
+  );
+  check(next.token > hold.token, "the successor's token must be higher");
+}
+
+/** Someone wants the office all the time, and does not get it. */
+async function keptAgainstChallengers(
+  stage: Stage,
+  keep: (stage: Stage, hold: Awaited<ReturnType<Stage["win"]>>) => Promise<void>,
+): Promise<void> {
+  const [a, b] = await stage.openMany(2);
+  const name = stage.name();
+  const hold = await stage.win(a!, name);
+  const stop = new AbortController();
+  let taken = false;
+  const challenger = stage.stand(b!, name, { signal: stop.signal }).then(
+    () => (taken = true),
+    () => false,
+  );
+  await keep(stage, hold);
+  check(!taken, "the office was taken from a leader that renewed in time");
+  stop.abort();
+  await challenger;
+}
+
+export const expiry: Group = {
+  name: "silent leaders are replaced",
+  cases: [
+    {
+      name: "not before their lease is over, and soon after",
+      run: async (stage) => void (await Promise.all([0, 100, 400].map((ms) => notBefore(stage, ms)))),
+    },
+    {
+      name: "but not if they renew",
+      run: (stage) => keptAgainstChallengers(stage, (_, hold) => keepFor(stage, hold, 3 * hold.ttlMs)),
+    },
+    {
+      name: "and proclaiming is renewing",
+      run: (stage) =>
+        keptAgainstChallengers(stage, async (_, hold) => {
+          const until = stage.now() + 2.5 * hold.ttlMs;
+          let asked = hold.askedAt;
+          for (let round = 0; stage.now() < until; round++) {
+            await stage.pause(hold.ttlMs / 8);
+            const answer = await stage.soon(
+              hold.proclaim(`round ${round}`, stage.call()),
+              "proclaiming must be answered",
+            );
+            if (stage.now() - asked > 0.8 * hold.ttlMs) throw new Inconclusive("the machine stalled");
+            check(answer !== "lost", "the office was lost although it proclaimed in time");
+            asked = answer.askedAt;
+          }
+        }),
+    },
+    {
+      name: "and a lease is as long as was asked for, or longer",
+      async run(stage) {
+        const backend = await stage.open();
+        const { minMs, stepMs } = backend.guarantees.ttl;
+        for (const ttlMs of [
+          stage.ttlMs(backend),
+          stage.ttlMs(backend, 7_500),
+          stage.ttlMs(backend, 30_000),
+        ]) {
+          const hold = await stage.win(backend, stage.name(), { ttlMs });
+          check(hold.ttlMs >= ttlMs, `${ttlMs} ms were asked for, only ${hold.ttlMs} granted`);
+          check(
+            hold.ttlMs <= Math.max(ttlMs + stepMs, minMs),
+            `${ttlMs} ms were asked for, ${hold.ttlMs} granted: more than a step (${stepMs} ms) longer`,
+          );
+          await stage.release(hold);
+        }
+      },
+    },
+  ],
+};

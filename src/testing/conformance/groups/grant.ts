@@ -1,0 +1,129 @@
+/** Promise 1: a grant is atomic against all other grants of the same election. */
+import type { Hold } from "../../../core/backend.js";
+import { check, equal, Inconclusive, show } from "../check.js";
+import type { Group } from "../group.js";
+import type { Stage } from "../stage.js";
+
+const CANDIDATES = 6;
+
+async function raceForVacantOffice(stage: Stage): Promise<void> {
+  const backends = await stage.openMany(CANDIDATES);
+  for (let round = 0; round < stage.rounds; round++) {
+    const name = stage.name();
+    const tries = backends.map((backend) =>
+      stage.stand(backend, name, { wait: false, ttlMs: stage.ttlMs(backend, 30_000) }),
+    );
+    const holds = (await stage.soon(Promise.all(tries), "every attempt must be answered")).filter(
+      (hold) => hold !== null,
+    );
+    equal(holds.length, 1, `round ${round}: winners of ${CANDIDATES} attempts at once`);
+    await stage.release(holds[0]!);
+  }
+}
+
+/** One election: its leader goes silent, many wait for it; whoever wins renews while the others go on waiting. */
+async function raceForStaleLease(stage: Stage): Promise<void> {
+  const [first, ...challengers] = await stage.openMany(CANDIDATES);
+  const name = stage.name();
+  const silent = await stage.win(first!, name);
+  const stop = new AbortController();
+  const wins: Hold[] = [];
+  const waiting = challengers.map(async (backend) => {
+    const hold = await stage.stand(backend, name, { signal: stop.signal }).catch(() => null);
+    if (hold !== null) wins.push(hold);
+    return hold;
+  });
+  const winner = await stage.soon(
+    Promise.any(waiting),
+    "a silent leader must be replaced",
+    10_000 + 3 * silent.ttlMs,
+  );
+  check(winner !== null, "a waiting campaign must end with a hold");
+  await keepFor(stage, winner, 1.5 * winner.ttlMs);
+  stop.abort();
+  await Promise.allSettled(waiting);
+  check(
+    wins.length === 1,
+    `one lease was taken over ${wins.length} times at once: tokens ${show(wins.map(({ token }) => token))}`,
+  );
+}
+
+/** Renews often. If the machine stalls for longer than the lease, nothing can be concluded. */
+export async function keepFor(stage: Stage, hold: Hold, ms: number): Promise<void> {
+  const until = stage.now() + ms;
+  let asked = hold.askedAt;
+  while (stage.now() < until) {
+    await stage.pause(hold.ttlMs / 8);
+    const answer = await stage.soon(hold.renew(stage.call()), "renewing must be answered");
+    const gap = stage.now() - asked;
+    if (gap > 0.8 * hold.ttlMs) throw new Inconclusive(`${Math.round(gap)} ms passed between two renewals`);
+    check(answer !== "lost", `token ${hold.token} was renewed in time, yet it is lost`);
+    asked = answer.askedAt;
+  }
+}
+
+async function oneInsideAtATime(stage: Stage): Promise<void> {
+  const backends = await stage.openMany(CANDIDATES);
+  const name = stage.name();
+  let inside = 0;
+  let served = 0;
+  const tokens: bigint[] = [];
+  await Promise.all(
+    backends.map(async (backend) => {
+      for (let turn = 0; turn < 3; turn++) {
+        const hold = await stage.stand(backend, name, { ttlMs: stage.ttlMs(backend, 60_000) });
+        check(hold !== null, "a waiting campaign must end with a hold");
+        tokens.push(hold.token);
+        equal(++inside, 1, "holders at the same time");
+        await stage.pause(5);
+        inside--;
+        served++;
+        await stage.release(hold);
+      }
+    }),
+  );
+  equal(served, CANDIDATES * 3, "candidates served");
+  const sorted = tokens.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  check(
+    show(tokens) === show(sorted) && new Set(tokens).size === tokens.length,
+    `tokens must rise in the order of office: ${show(tokens)}`,
+  );
+}
+
+export const grant: Group = {
+  name: "a grant is atomic",
+  cases: [
+    { name: "of many who stand at once, one wins", run: raceForVacantOffice },
+    {
+      name: "of many who wait for a silent leader, one takes over",
+      run: async (stage) => void (await Promise.all([1, 2, 3].map(() => raceForStaleLease(stage)))),
+    },
+    { name: "waiting candidates hold office one after the other", run: oneInsideAtATime },
+    {
+      name: "one who does not wait is told that someone leads",
+      async run(stage) {
+        const [a, b] = await stage.openMany(2);
+        const name = stage.name();
+        await stage.win(a!, name, { ttlMs: stage.ttlMs(a!, 30_000) });
+        equal(
+          await stage.soon(stage.stand(b!, name, { wait: false }), "the attempt must be answered"),
+          null,
+          "the second hold",
+        );
+      },
+    },
+    {
+      name: "two candidates on one backend exclude each other too",
+      async run(stage) {
+        const backend = await stage.open();
+        const name = stage.name();
+        const ttlMs = stage.ttlMs(backend, 30_000);
+        const tries = Array.from({ length: 4 }, () => stage.stand(backend, name, { wait: false, ttlMs }));
+        const holds = (await stage.soon(Promise.all(tries), "every attempt must be answered")).filter(
+          (hold) => hold !== null,
+        );
+        equal(holds.length, 1, "winners on one backend");
+      },
+    },
+  ],
+};

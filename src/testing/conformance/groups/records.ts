@@ -1,0 +1,173 @@
+/** Small durable records by compare-and-swap, bound to no lease. */
+import type { Backend, Entry } from "../../../core/backend.js";
+import { isConclaveError } from "../../../core/errors.js";
+import { check, equal, present, show } from "../check.js";
+import type { Group } from "../group.js";
+import type { Stage } from "../stage.js";
+
+const TEXTS = ["", "x", '{"a":1}', "line\nline\r\n", "ünïcödé 漢字 🚀", "0", "null", "y".repeat(16 * 1024)];
+
+async function write(
+  stage: Stage,
+  backend: Backend,
+  key: string,
+  expected: bigint | null,
+  text: string,
+): Promise<Entry | null> {
+  return stage.soon(
+    backend.records.write(key, expected, text, stage.call()),
+    "writing a record must be answered",
+  );
+}
+
+async function read(stage: Stage, backend: Backend, key: string): Promise<Entry | null> {
+  return stage.soon(backend.records.read(key, stage.call()), "reading a record must be answered");
+}
+
+/** Many count in one record: each success adds one, and no success is lost. */
+async function countTogether(stage: Stage): Promise<void> {
+  const backends = await stage.openMany(4);
+  const key = stage.name();
+  await write(stage, backends[0]!, key, null, "0");
+  const each = 10;
+  await Promise.all(
+    backends.map(async (backend) => {
+      for (let done = 0; done < each;) {
+        const entry = present(await read(stage, backend, key), "the record");
+        const written = await write(
+          stage,
+          backend,
+          key,
+          entry.version,
+          String(Number(entry.record) + 1),
+        ).catch((error: unknown) => {
+          // "Don't know" is an answer, but then the count may be off: only those who know may count.
+          check(
+            isConclaveError(error) && error.retriable,
+            `writing a record failed for good: ${show(error)}`,
+          );
+          throw error;
+        });
+        if (written !== null) done++;
+        else await stage.pause(Math.floor(Math.random() * 10));
+      }
+    }),
+  );
+  equal(
+    (await read(stage, backends[1]!, key))?.record,
+    String(each * backends.length),
+    "the count of all successful writes",
+  );
+}
+
+export const records: Group = {
+  name: "records by compare-and-swap",
+  cases: [
+    {
+      name: "a record that is not there is null",
+      async run(stage) {
+        equal(await read(stage, await stage.open(), stage.name()), null, "a record nobody wrote");
+      },
+    },
+    {
+      name: "is written on the version that was read, and on no other",
+      async run(stage) {
+        const [a, b] = await stage.openMany(2);
+        const key = stage.name();
+        const first = present(await write(stage, a!, key, null, "one"), "creating a record");
+        equal(await write(stage, b!, key, null, "two"), null, "creating it a second time");
+        const second = present(await write(stage, b!, key, first.version, "two"), "updating a record");
+        check(
+          second.version > first.version,
+          `version ${second.version} after ${first.version}: versions must rise`,
+        );
+        equal(await write(stage, a!, key, first.version, "three"), null, "writing on a version of the past");
+        equal(
+          await write(stage, a!, key, second.version + 1_000_000n, "three"),
+          null,
+          "writing on a version that never was",
+        );
+        const entry = present(await read(stage, a!, key), "the record");
+        equal(entry.record, "two", "the record");
+        equal(entry.version, second.version, "its version");
+        equal(
+          await write(stage, a!, stage.name(), second.version, "x"),
+          null,
+          "updating a record that is not there",
+        );
+      },
+    },
+    { name: "counts right when many count at once", run: countTogether },
+    {
+      name: "of many who create it at once, one succeeds",
+      async run(stage) {
+        const backends = await stage.openMany(6);
+        for (let round = 0; round < stage.rounds; round++) {
+          const key = stage.name();
+          const entries = await Promise.all(
+            backends.map((backend, index) => write(stage, backend, key, null, String(index))),
+          );
+          const winners = entries.filter((entry) => entry !== null);
+          equal(winners.length, 1, `round ${round}: creators of one record`);
+          equal(
+            (await read(stage, backends[0]!, key))?.record,
+            winners[0]!.record,
+            "the record that was created",
+          );
+        }
+      },
+    },
+    {
+      name: "keeps texts as they are",
+      async run(stage) {
+        const [a, b] = await stage.openMany(2);
+        const key = stage.name();
+        let version: bigint | null = null;
+        for (const text of TEXTS) {
+          version = present(await write(stage, a!, key, version, text), "writing a text").version;
+          equal((await read(stage, b!, key))?.record, text, "the text that was written");
+        }
+      },
+    },
+    {
+      name: "outlives the backend, and its versions go on",
+      async run(stage) {
+        const key = stage.name();
+        const first = await stage.open();
+        const written = present(await write(stage, first, key, null, "kept"), "creating a record");
+        await first[Symbol.asyncDispose]();
+        const second = await stage.open();
+        const entry = present(
+          await read(stage, second, key),
+          "the record, after the backend was opened again",
+        );
+        equal(entry.record, "kept", "the record");
+        equal(entry.version, written.version, "its version");
+        const next = present(await write(stage, second, key, entry.version, "changed"), "updating it");
+        check(next.version > entry.version, "versions must rise over a reopening");
+      },
+    },
+    {
+      name: "has nothing to do with the election of the same name",
+      async run(stage) {
+        const [a, b] = await stage.openMany(2);
+        const name = stage.name();
+        const hold = await stage.win(a!, name, { value: "leader", ttlMs: stage.ttlMs(a!, 60_000) });
+        const first = present(
+          await write(stage, b!, name, null, "record"),
+          "creating a record named like an election",
+        );
+        await stage.renew(hold);
+        await stage.soon(hold.proclaim("leader still", stage.call()), "proclaiming must be answered");
+        equal((await read(stage, a!, name))?.record, "record", "the record");
+        equal((await stage.leader(b!, name))?.value, "leader still", "the leader's value");
+        await stage.release(hold);
+        equal(
+          (await read(stage, a!, name))?.version,
+          first.version,
+          "the record's version after the leader resigned",
+        );
+      },
+    },
+  ],
+};
