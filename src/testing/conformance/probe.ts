@@ -3,9 +3,10 @@
  * every two milliseconds and writes down what it was told, stamped with the
  * machine's monotonic clock, which all processes of a machine share.
  *
- * Every line is one JSON object with `ev` and `t` (nanoseconds, as a string):
+ * Every line is one JSON object with `ev`, `t` (nanoseconds, as a string), `el`
+ * (the election) and `inc` (the candidate's id, new at every start):
  *
- *   hello    {pid, inc, el, cand, ttl}  the process has begun; `inc` is its own
+ *   hello    {pid, ttl}                 the process has begun
  *   leading  {token}                    a term has begun
  *   span     {token, from, to, n}       `n` times in a row `held` was true: the first answer was there
  *                                       at `from`, the last question was asked at `to`
@@ -33,8 +34,8 @@ export interface ProbeOptions {
 const LONGEST_GAP_NS = 20_000_000n;
 /** What a killed process has not written is lost: at most this much of the end of a span. */
 const FLUSH_NS = 50_000_000n;
-/** Terms that have ended are still asked: one that says "yes" again must be seen. */
-const MOST_TERMS = 3;
+/** A term that has ended is asked this much longer: one that says "yes" again must be seen. */
+const AFTERMATH_NS = 1_000_000_000n;
 
 /** The observations of one term. */
 class Watch {
@@ -44,7 +45,7 @@ class Watch {
   #last = 0n;
   #count = 0;
   #written = 0n;
-  #denied = false;
+  #deniedAt: bigint | undefined;
 
   constructor(term: Term, emit: (event: object) => void) {
     this.term = term;
@@ -59,6 +60,11 @@ class Watch {
     else this.#no(from, to);
   }
 
+  /** Long enough over to be forgotten. */
+  get stale(): boolean {
+    return this.#deniedAt !== undefined && process.hrtime.bigint() - this.#deniedAt > AFTERMATH_NS;
+  }
+
   flush(): void {
     if (this.#count > 0) this.#write(this.#last);
     this.#count = 0;
@@ -69,15 +75,15 @@ class Watch {
     if (this.#count === 0) this.#first = to;
     this.#count++;
     this.#last = from;
-    this.#denied = false;
+    this.#deniedAt = undefined;
     // The first of a span at once: the one stale answer after a pause is the one that counts.
     if (this.#count === 1 || from - this.#written >= FLUSH_NS) this.#write(from);
   }
 
   #no(from: bigint, to: bigint): void {
     this.flush();
-    if (this.#denied) return;
-    this.#denied = true;
+    if (this.#deniedAt !== undefined) return;
+    this.#deniedAt = to;
     this.#emit({ ev: "not-held", token: `${this.term.token}`, from: `${from}`, to: `${to}` });
   }
 
@@ -88,31 +94,55 @@ class Watch {
   }
 }
 
+/** Asks all terms that may still be believed in. Sleeps when there are none, to be cheap by the dozen. */
+class Watchman {
+  readonly #everyMs: number;
+  #watches: Watch[] = [];
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs;
+  }
+
+  add(watch: Watch): void {
+    watch.ask();
+    this.#watches.push(watch);
+    this.#timer ??= setInterval(() => this.ask(), this.#everyMs);
+  }
+
+  ask(): void {
+    for (const watch of this.#watches) watch.ask();
+    this.#watches = this.#watches.filter((watch) => !watch.stale);
+    if (this.#watches.length === 0) this.stop();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
 export async function probe(options: ProbeOptions): Promise<void> {
   const { election, signal, everyMs = 2 } = options;
+  const who = { el: election.name, inc: election.candidate };
   const emit = (event: object): void =>
-    options.write(JSON.stringify({ ...event, t: `${process.hrtime.bigint()}` }));
-  const inc = election.candidate;
-  emit({ ev: "hello", pid: process.pid, inc, el: election.name, cand: inc, ttl: election.timing.ttlMs });
-  const watches: Watch[] = [];
-  const timer = setInterval(() => watches.forEach((watch) => watch.ask()), everyMs);
+    options.write(JSON.stringify({ ...event, ...who, t: `${process.hrtime.bigint()}` }));
+  emit({ ev: "hello", pid: process.pid, ttl: election.timing.ttlMs });
+  const watchman = new Watchman(everyMs);
   const off = election.on("ended", ({ term, end }) => {
     emit({ ev: "stopped", token: `${term.token}`, why: end.reason });
   });
   const work = async (term: Term): Promise<void> => {
     emit({ ev: "leading", token: `${term.token}` });
-    const watch = new Watch(term, emit);
-    watch.ask();
-    watches.push(watch);
-    if (watches.length > MOST_TERMS) watches.shift()?.flush();
+    watchman.add(new Watch(term, emit));
     await Promise.all([options.work?.(term), aborted(term.signal)]);
   };
   try {
     await election.run(work, { signal });
     await election.close();
-    watches.forEach((watch) => watch.ask());
+    watchman.ask();
   } finally {
-    clearInterval(timer);
+    watchman.stop();
     off();
   }
   emit({ ev: "bye" });

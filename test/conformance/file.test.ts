@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, describe, test } from "vitest";
+import type { Backend } from "../../src/core/backend.js";
+import type { FileSystem } from "../../src/backends/file/fs.js";
+import { fileBackend } from "../../src/backends/file/index.js";
+import { nodeFileSystem } from "../../src/backends/file/node-fs.js";
+import { conformanceSuite, FaultSwitch } from "../../src/testing/conformance/index.js";
+import { startCandidate } from "../support/children.js";
+
+const directory = mkdtempSync(join(tmpdir(), "conclave-conformance-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const faults = new FaultSwitch();
+
+/** A disk that hangs. Slow and deaf are the links alone: they are what takes effect. */
+function faulty(real: FileSystem): FileSystem {
+  const calm = <T>(call: () => Promise<T>): Promise<T> =>
+    faults.state === "cut" ? faults.pass(call) : call();
+  return {
+    list: (path) => calm(() => real.list(path)),
+    read: (path, limit) => calm(() => real.read(path, limit)),
+    create: (path, data, durable) => calm(() => real.create(path, data, durable)),
+    link: (from, to) => faults.pass(() => real.link(from, to)),
+    syncDirectory: (path) => calm(() => real.syncDirectory(path)),
+    remove: (path) => calm(() => real.remove(path)),
+    makeDirectory: (path) => calm(() => real.makeDirectory(path)),
+    watch: (path, wake, signal) => real.watch(path, wake, signal),
+  };
+}
+
+describe("file", () => {
+  conformanceSuite({
+    runner: { describe, test, skip: test.skip },
+    backend: async (): Promise<Backend> => fileBackend({ directory, fs: faulty(nodeFileSystem) }),
+    faults,
+    child: ({ election, ttlMs }) => startCandidate({ url: pathToFileURL(directory).href, election, ttlMs }),
+  });
+});
