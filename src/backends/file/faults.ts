@@ -1,6 +1,7 @@
 /** What the file system threw, in the words of this library. */
 import type { ErrorCode } from "../../core/errors.js";
 import { ConclaveError, describe, isConclaveError } from "../../core/errors.js";
+import { untilAborted } from "../../core/waiting.js";
 import { errnoOf } from "./fs.js";
 
 const MEANING: Record<string, readonly [ErrorCode, string]> = {
@@ -24,10 +25,14 @@ const MEANING: Record<string, readonly [ErrorCode, string]> = {
   ENOENT: ["unavailable", "the directory was removed meanwhile; trying again creates it anew"],
 };
 
-/** Runs `call`; faults of the file system become errors that say what to do. An abort stays what it is. */
+/**
+ * Runs `call`; faults of the file system become errors that say what to do. An
+ * abort stays what it is, and ends the waiting even if the disk hangs: Node
+ * cannot take a file operation back, so what `call` does later is unknown.
+ */
 export async function explain<T>(what: string, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
   try {
-    return await call();
+    return await untilAborted(signal, call());
   } catch (error) {
     if (isConclaveError(error) || (signal.aborted && error === signal.reason)) throw error;
     const [code, hint] = MEANING[errnoOf(error) ?? ""] ?? ["unavailable", "try again"];

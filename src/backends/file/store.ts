@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
 import { ConclaveError } from "../../core/errors.js";
-import { onAbort } from "../../core/waiting.js";
+import { onAbort, untilAborted } from "../../core/waiting.js";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import { explain } from "./faults.js";
 import type { FileSystem } from "./fs.js";
@@ -133,7 +133,8 @@ export class FileStore implements RecordStore {
     if (this.#closed.signal.aborted) {
       throw new ConclaveError("state", "the file store is closed; open a new backend");
     }
-    const path = join(await this.#room(), this.#shelf, encodeKey(key));
+    const room = await untilAborted(signal, this.#room());
+    const path = join(room, this.#shelf, encodeKey(key));
     let records = this.#records.get(key);
     if (records?.path !== path) this.#records.set(key, (records = new Records(this.#fs, path)));
     return records;
