@@ -5,7 +5,7 @@
  */
 import { createServer, connect } from "node:net";
 import type { Server, Socket } from "node:net";
-import { createInterface } from "node:readline";
+import { eachLine } from "./lines.js";
 
 interface Request {
   readonly id: number;
@@ -46,9 +46,8 @@ export class Resource implements AsyncDisposable {
 
   #serve(socket: Socket): void {
     this.#sockets.add(socket);
-    socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#sockets.delete(socket));
-    createInterface({ input: socket }).on("line", (line) => {
+    eachLine(socket, (line) => {
       const reply = this.#answer(JSON.parse(line) as Request);
       if (!socket.destroyed) socket.write(`${JSON.stringify(reply)}\n`);
     });
@@ -80,12 +79,11 @@ export class ResourceClient {
     this.#socket = socket;
     this.#el = el;
     this.#inc = inc;
-    createInterface({ input: socket }).on("line", (line) => {
+    eachLine(socket, (line) => {
       const { id, value } = JSON.parse(line) as Reply;
       this.#waiting.get(id)?.(value);
       this.#waiting.delete(id);
     });
-    socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#waiting.forEach((answer) => answer(null)));
   }
 

@@ -45,6 +45,7 @@ class Watch {
   #last = 0n;
   #count = 0;
   #written = 0n;
+  #told = 0;
   #deniedAt: bigint | undefined;
 
   constructor(term: Term, emit: (event: object) => void) {
@@ -66,8 +67,8 @@ class Watch {
   }
 
   flush(): void {
-    if (this.#count > 0) this.#write(this.#last);
-    this.#count = 0;
+    if (this.#count > this.#told) this.#write(this.#last);
+    this.#count = this.#told = 0;
   }
 
   #yes(from: bigint, to: bigint): void {
@@ -89,6 +90,7 @@ class Watch {
 
   #write(at: bigint): void {
     this.#written = at;
+    this.#told = this.#count;
     const span = { from: `${this.#first}`, to: `${this.#last}`, n: this.#count };
     this.#emit({ ev: "span", token: `${this.term.token}`, ...span });
   }
