@@ -38,4 +38,20 @@ describe("file, leaders stopped and killed", () => {
     },
     long ? 900_000 : 120_000,
   );
+
+  it("finds a leader that believes a signal instead of asking the clock", async () => {
+    const url = pathToFileURL(store).href;
+    const { code, text } = await race("file-planted", [
+      {
+        url,
+        prefix: "planted",
+        elections: 3,
+        faults: { stop: 6, kill: 0 },
+        ttlMs: 2_000,
+        believesSignal: true,
+      },
+    ]);
+    expect(text).toContain("OVERLAP");
+    expect(code, text).toBe(1);
+  }, 120_000);
 });

@@ -21,6 +21,8 @@ export interface CandidateOptions {
   readonly history?: string;
   /** Socket of the resource to write to. */
   readonly resource?: string;
+  /** Planted bug: believes the signal instead of asking the clock. */
+  readonly believesSignal?: boolean;
 }
 
 const MILESTONE = /^\{"ev":"(?:hello|leading|stopped|bye)"/;
@@ -58,7 +60,14 @@ async function main(options: CandidateOptions): Promise<void> {
       ? undefined
       : await ResourceClient.connect(options.resource, name, election.candidate);
   const work = resource && ((term: Term) => workOn(resource, term));
-  await probe({ election, write: writer(options.history), signal: stop.signal, ...(work && { work }) });
+  const held = options.believesSignal ? (term: Term) => !term.signal.aborted : undefined;
+  await probe({
+    election,
+    write: writer(options.history),
+    signal: stop.signal,
+    ...(held && { held }),
+    ...(work && { work }),
+  });
   resource?.close();
   process.stdin.destroy();
 }

@@ -22,6 +22,8 @@ export interface Contest {
   readonly ttlMs: number;
   /** Where the history goes. Made if it is not there. */
   readonly directory: string;
+  /** Planted bug in the candidates: what the harness must find. */
+  readonly believesSignal?: boolean;
   /** Begins the names of the elections; tells contests apart that share a store. */
   readonly prefix: string;
 }
@@ -101,7 +103,7 @@ class Arena {
     const { inc, token } = leader;
     const t0 = monotonic();
     leader.signal("SIGSTOP");
-    if (Math.random() < 0.5) {
+    if (Math.random() < 0.5 && !this.#contest.believesSignal) {
       await pause(ttlMs * (1 + Math.random() * 0.3));
     } else {
       await this.#leader(token!, leader);
@@ -154,9 +156,16 @@ class Arena {
   }
 
   #start(): void {
-    const { url, ttlMs, directory } = this.#contest;
+    const { url, ttlMs, directory, believesSignal = false } = this.#contest;
     const history = join(directory, `${this.#election}-${this.#started++}.jsonl`);
-    const options = { url, election: this.#election, ttlMs, history, resource: this.#resource };
+    const options = {
+      url,
+      election: this.#election,
+      ttlMs,
+      history,
+      resource: this.#resource,
+      believesSignal,
+    };
     const contender = new Contender(startCandidate(options), () => this.#waiting.forEach((look) => look()));
     this.#contenders.add(contender);
   }

@@ -26,6 +26,8 @@ export interface ProbeOptions {
   readonly signal: AbortSignal;
   /** Default 2 ms. */
   readonly everyMs?: number;
+  /** What is asked. Default: `term.held`. */
+  readonly held?: (term: Term) => boolean;
   /** Done in each term besides, until `term.signal` aborts. */
   readonly work?: (term: Term) => Promise<void>;
 }
@@ -41,6 +43,7 @@ const AFTERMATH_NS = 1_000_000_000n;
 class Watch {
   readonly term: Term;
   readonly #emit: (event: object) => void;
+  readonly #held: (term: Term) => boolean;
   #first = 0n;
   #last = 0n;
   #count = 0;
@@ -48,14 +51,15 @@ class Watch {
   #told = 0;
   #deniedAt: bigint | undefined;
 
-  constructor(term: Term, emit: (event: object) => void) {
+  constructor(term: Term, emit: (event: object) => void, held: (term: Term) => boolean) {
     this.term = term;
     this.#emit = emit;
+    this.#held = held;
   }
 
   ask(): void {
     const from = process.hrtime.bigint();
-    const held = this.term.held;
+    const held = this.#held(this.term);
     const to = process.hrtime.bigint();
     if (held) this.#yes(from, to);
     else this.#no(from, to);
@@ -125,7 +129,7 @@ class Watchman {
 }
 
 export async function probe(options: ProbeOptions): Promise<void> {
-  const { election, signal, everyMs = 2 } = options;
+  const { election, signal, everyMs = 2, held = (term: Term) => term.held } = options;
   const who = { el: election.name, inc: election.candidate };
   const emit = (event: object): void =>
     options.write(JSON.stringify({ ...event, ...who, t: `${process.hrtime.bigint()}` }));
@@ -136,7 +140,7 @@ export async function probe(options: ProbeOptions): Promise<void> {
   });
   const work = async (term: Term): Promise<void> => {
     emit({ ev: "leading", token: `${term.token}` });
-    watchman.add(new Watch(term, emit));
+    watchman.add(new Watch(term, emit, held));
     await Promise.all([options.work?.(term), aborted(term.signal)]);
   };
   try {

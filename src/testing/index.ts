@@ -1,0 +1,2 @@
+/** For tests: what every backend must do. */
+export * from "./conformance/index.js";
