@@ -1,0 +1,126 @@
+/** The Kubernetes backend: the record engine over Leases, with a watch for the leader and a label for its pod. */
+import type {
+  Backend,
+  CampaignOptions,
+  Candidacy,
+  Guarantees,
+  Hold,
+  Leader,
+  ObserveOptions,
+  RecordStore,
+} from "../../core/backend.js";
+import type { Clock } from "../../core/clock.js";
+import { invalid } from "../../core/errors.js";
+import { recordBackend } from "../../record/backend.js";
+import type { ApiClient } from "./http.js";
+import { checkLeaseName } from "./lease.js";
+import { Leases } from "./leases.js";
+import { Office } from "./office.js";
+import { checkLabel } from "./route.js";
+import type { PodLabel } from "./route.js";
+import { LeaseStore } from "./store.js";
+import { TextStore } from "./texts.js";
+
+export const GUARANTEES: Guarantees = {
+  exclusion: "linearizable",
+  expiry: "observer",
+  token: "revision",
+  succession: "unordered",
+  ttl: { minMs: 1000, stepMs: 1000 },
+};
+
+/** client-go's own defaults: LeaseDuration, RenewDeadline, RetryPeriod. */
+export const TIMING = { ttlMs: 15_000, renewMs: 2_000, renewDeadlineMs: 10_000, retryMs: 2_000 } as const;
+
+/** client-go waits RetryPeriod x [1, 2.2) between two looks. */
+const POLL_JITTER = 1.2;
+/** A release wakes every follower at once: they answer spread over this. */
+const WAKE_JITTER_MS = 20;
+
+export interface KubernetesParts {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly namespace: string;
+  readonly label: PodLabel | undefined;
+}
+
+export class KubernetesBackend implements Backend {
+  readonly name = "kubernetes";
+  readonly guarantees = GUARANTEES;
+  readonly timing = TIMING;
+  readonly records: RecordStore;
+  /** Where the Leases are. */
+  readonly namespace: string;
+  readonly #parts: KubernetesParts;
+  readonly #store: LeaseStore;
+  readonly #engine: Backend;
+  /** The last office of each candidate: an expired one is left when it stands again. */
+  readonly #offices = new Map<string, Office>();
+
+  constructor(parts: KubernetesParts) {
+    const { client, clock, namespace } = parts;
+    const leases = new Leases(client, namespace);
+    this.#parts = parts;
+    this.namespace = namespace;
+    this.#store = new LeaseStore(clock, leases);
+    this.records = new TextStore(clock, leases);
+    this.#engine = recordBackend({
+      name: this.name,
+      guarantees: GUARANTEES,
+      leases: this.#store,
+      records: this.records,
+      clock,
+      wakeJitterMs: WAKE_JITTER_MS,
+      pollJitter: POLL_JITTER,
+    });
+  }
+
+  async campaign(candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null> {
+    const { clock, label } = this.#parts;
+    const { election, candidate, attemptMs } = candidacy;
+    checkLeaseName(election);
+    await this.#leaveLast(candidacy, options.signal);
+    const office = new Office({ clock, store: this.#store, election, candidate, attemptMs, label });
+    if (options.wait) office.watch();
+    let hold: Hold | null = null;
+    try {
+      hold = await this.#engine.campaign(wholeSeconds(candidacy), options);
+    } finally {
+      if (hold === null) void office.leave();
+    }
+    if (hold === null) return null;
+    this.#offices.set(`${election}/${candidate}`, office);
+    return office.enter(hold);
+  }
+
+  observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null> {
+    checkLeaseName(election);
+    return this.#engine.observe(election, options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#offices.values()].map((office) => office.leave()));
+    this.#offices.clear();
+    await this.#engine[Symbol.asyncDispose]();
+    this.#parts.client.close();
+  }
+
+  /** Before standing: ends what an expired term left open, and takes off a label that a crash left on. */
+  async #leaveLast({ election, candidate }: Candidacy, signal: AbortSignal): Promise<void> {
+    const key = `${election}/${candidate}`;
+    const last = this.#offices.get(key);
+    this.#offices.delete(key);
+    await last?.leave({ signal });
+    const { label } = this.#parts;
+    if (label === undefined) return;
+    checkLabel(election);
+    await label.remove(election, signal);
+  }
+}
+
+/** A Lease lasts whole seconds: what is asked is rounded up, for the holder and for everyone who waits. */
+function wholeSeconds(candidacy: Candidacy): Candidacy {
+  if (candidacy.ttlMs < GUARANTEES.ttl.minMs)
+    throw invalid(`a Kubernetes Lease lasts at least ${GUARANTEES.ttl.minMs} ms`);
+  return { ...candidacy, ttlMs: Math.ceil(candidacy.ttlMs / 1000) * 1000 };
+}

@@ -1,0 +1,66 @@
+/** What a refusal of the API server means: certain or unknown, passing or permanent, and what to do. */
+import { ConclaveError } from "../../core/errors.js";
+
+/** An answer that is neither success nor a plain "not current". */
+export interface Refusal {
+  readonly status: number;
+  /** `reason` of the Status object, "Forbidden" for example. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Reads the Status object of a failed answer. Whatever it is, something printable comes out. */
+export function refusalOf(status: number, body: string): Refusal {
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed === "object" && parsed !== null) {
+      const { reason, message } = parsed as Record<string, unknown>;
+      return { status, reason: printable(reason, 60), message: printable(message, 300) };
+    }
+  } catch {
+    // Not JSON: a proxy in between, perhaps.
+  }
+  return { status, reason: "", message: printable(body, 120) };
+}
+
+/** The error for a refused request. `what` names the request: `updating Lease default/jobs`. */
+export function failure(what: string, refusal: Refusal): ConclaveError {
+  const said = `${what}: the API server answered ${refusal.status}${refusal.message === "" ? "" : ` (${refusal.message})`}`;
+  switch (refusal.status) {
+    case 401:
+      return new ConclaveError(
+        "forbidden",
+        `${said}; the credentials are not accepted: renew the token or certificate`,
+      );
+    case 403:
+      return new ConclaveError(
+        "forbidden",
+        `${said}; grant the service account a Role with get, create, update and watch on leases in this namespace (deploy/kubernetes/rbac.yaml)`,
+      );
+    case 404:
+      return new ConclaveError("invalid", `${said}; create the namespace first, or name another one`);
+    case 400:
+    case 405:
+    case 406:
+    case 413:
+    case 415:
+    case 422:
+      return new ConclaveError("invalid", `${said}; the request will not be accepted as it is`);
+    default:
+      return new ConclaveError("unavailable", `${said}; it will be tried again`);
+  }
+}
+
+/** Texts of others go into messages short and without control characters. */
+function printable(value: unknown, longest: number): string {
+  if (typeof value !== "string") return "";
+  // eslint-disable-next-line no-control-regex
+  const clean = value.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  return clean.length > longest ? `${clean.slice(0, longest)}…` : clean;
+}
+
+/** Seconds of a Retry-After header in milliseconds; `undefined` if there is none that makes sense. */
+export function retryAfterMs(header: string | string[] | undefined): number | undefined {
+  if (typeof header !== "string" || !/^\d{1,6}$/.test(header.trim())) return undefined;
+  return Number(header) * 1000;
+}

@@ -1,0 +1,114 @@
+/** The four requests an election needs: get, create, update and watch of one Lease. No list, no delete. */
+import type { IncomingMessage } from "node:http";
+import type { CallOptions } from "../../core/backend.js";
+import { ConclaveError } from "../../core/errors.js";
+import { failure, refusalOf } from "./failures.js";
+import type { Answer, ApiClient } from "./http.js";
+import type { Fields, LeaseObject } from "./lease.js";
+import { fields, parseLease } from "./lease.js";
+
+export class Leases {
+  readonly #client: ApiClient;
+  readonly namespace: string;
+
+  constructor(client: ApiClient, namespace: string) {
+    this.#client = client;
+    this.namespace = namespace;
+  }
+
+  /** The Lease as of now (a read through the server's quorum), or `null`. */
+  async get(name: string, { signal }: CallOptions): Promise<LeaseObject | null> {
+    const what = `reading Lease ${this.namespace}/${name}`;
+    const answer = await this.#client.json({ method: "GET", path: this.#path(name), what }, signal);
+    return answer.status === 404 ? null : parsed(answer, what);
+  }
+
+  /** `null`: it exists already. */
+  async create(name: string, body: Fields, { signal }: CallOptions): Promise<LeaseObject | null> {
+    const what = `creating Lease ${this.namespace}/${name}`;
+    const answer = await this.#client.json({ method: "POST", path: this.#path(), body, what }, signal);
+    if (answer.status !== 409) return parsed(answer, what);
+    const refusal = refusalOf(answer.status, answer.body);
+    if (refusal.reason === "AlreadyExists") return null;
+    throw failure(what, refusal);
+  }
+
+  /**
+   * `null`: the object's resourceVersion is not current, or it is gone. The
+   * body must carry resourceVersion *and* uid: an update of a deleted Lease
+   * would otherwise create it anew.
+   */
+  async update(name: string, body: Fields, { signal }: CallOptions): Promise<LeaseObject | null> {
+    const what = `updating Lease ${this.namespace}/${name}`;
+    const answer = await this.#client.json({ method: "PUT", path: this.#path(name), body, what }, signal);
+    return answer.status === 404 || answer.status === 409 ? null : parsed(answer, what);
+  }
+
+  /** Opens a watch of this one object, after `since` if given, else from its present state. */
+  watch(
+    name: string,
+    since: bigint | undefined,
+    timeoutSeconds: number,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const query = new URLSearchParams({
+      watch: "1",
+      fieldSelector: `metadata.name=${name}`,
+      allowWatchBookmarks: "true",
+      timeoutSeconds: String(timeoutSeconds),
+      ...(since !== undefined && { resourceVersion: since.toString() }),
+    });
+    const what = `watching Lease ${this.namespace}/${name}`;
+    return this.#client.open({ method: "GET", path: `${this.#path()}?${query.toString()}`, what }, signal);
+  }
+
+  #path(name?: string): string {
+    const base = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(this.namespace)}/leases`;
+    return name === undefined ? base : `${base}/${encodeURIComponent(name)}`;
+  }
+}
+
+function parsed(answer: Answer, what: string): LeaseObject {
+  if (answer.status >= 400) throw failure(what, refusalOf(answer.status, answer.body));
+  let value: unknown;
+  try {
+    value = JSON.parse(answer.body);
+  } catch (error) {
+    throw new ConclaveError("unavailable", `${what}: the answer is not JSON; is this an API server?`, {
+      cause: error,
+    });
+  }
+  return parseLease(value);
+}
+
+/** One line of a watch. */
+export type WatchEvent =
+  | { readonly kind: "present"; readonly lease: LeaseObject }
+  | { readonly kind: "deleted"; readonly lease: LeaseObject }
+  /** Nothing happened, up to and including this version. */
+  | { readonly kind: "bookmark"; readonly version: bigint }
+  /** The server cannot go on from where we were: read the object afresh. */
+  | { readonly kind: "gone" }
+  | { readonly kind: "failed"; readonly error: ConclaveError };
+
+export function parseEvent(line: string, what: string): WatchEvent {
+  let event: Fields;
+  try {
+    event = fields(JSON.parse(line));
+  } catch (error) {
+    return {
+      kind: "failed",
+      error: new ConclaveError("unavailable", `${what}: a watch event is not JSON`, { cause: error }),
+    };
+  }
+  const { type, object } = event;
+  if (type === "ERROR") {
+    const status = fields(object)["code"];
+    if (status === 410) return { kind: "gone" };
+    const code = typeof status === "number" ? status : 500;
+    return { kind: "failed", error: failure(what, refusalOf(code, JSON.stringify(object))) };
+  }
+  const lease = parseLease(object);
+  if (type === "BOOKMARK") return { kind: "bookmark", version: lease.version };
+  return { kind: type === "DELETED" ? "deleted" : "present", lease };
+}

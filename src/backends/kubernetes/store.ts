@@ -1,0 +1,168 @@
+/**
+ * Leases as records: what client-go's rules say is in `lease.ts`, what the
+ * engine asks for is here. While a watch is open and talking, reads are
+ * answered from what it delivered: followers cost almost no requests. A record
+ * so read may be stale, as the seam allows; every write is judged by the server
+ * on the version that was read.
+ */
+import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
+import type { Clock } from "../../core/clock.js";
+import { onAbort } from "../../core/waiting.js";
+import type { LeaseRecord } from "../../record/lease.js";
+import type { LeaseObject } from "./lease.js";
+import { checkLeaseName, markOf, nextLease, recordOf, termKey } from "./lease.js";
+import type { Leases } from "./leases.js";
+import { Watcher } from "./watcher.js";
+
+/** What this process last learned of one Lease. */
+interface Known {
+  lease: LeaseObject | undefined;
+  /** Monotonic instant of learning it. */
+  at: number;
+  watcher: Watcher | undefined;
+  /** The term last seen and the lowest version it was seen at. */
+  term: { readonly key: string; readonly version: bigint } | undefined;
+}
+
+/** A watch silent for this part of the lease is not believed any more: a renewal should have come. */
+const BELIEVED_SILENCE = 0.5;
+const ASSUMED_TTL_MS = 15_000;
+
+export class LeaseStore implements RecordStore<LeaseRecord> {
+  readonly #clock: Clock;
+  readonly #leases: Leases;
+  readonly #known = new Map<string, Known>();
+
+  constructor(clock: Clock, leases: Leases) {
+    this.#clock = clock;
+    this.#leases = leases;
+  }
+
+  async read(key: string, options: CallOptions): Promise<Entry<LeaseRecord> | null> {
+    const known = this.#of(checkLeaseName(key));
+    if (known.lease !== undefined && this.#watched(known)) return this.#entry(known, known.lease);
+    const lease = await this.#fetch(key, known, options);
+    return lease === null ? null : this.#entry(known, lease);
+  }
+
+  async write(
+    key: string,
+    expected: bigint | null,
+    record: LeaseRecord,
+    options: CallOptions,
+  ): Promise<Entry<LeaseRecord> | null> {
+    const known = this.#of(checkLeaseName(key));
+    const base = await this.#base(key, known, expected, options);
+    if (base === undefined) return null;
+    const body = nextLease(
+      base,
+      { namespace: this.#leases.namespace, name: key },
+      record,
+      this.#clock.wall(),
+    );
+    const written =
+      base === null
+        ? await this.#leases.create(key, body, options)
+        : await this.#leases.update(key, body, options);
+    if (written === null) {
+      // What we judged is not current: whatever the watch says, the next read asks the server.
+      known.lease = undefined;
+      return null;
+    }
+    this.#learn(known, written);
+    return this.#entry(known, written);
+  }
+
+  watch(key: string, wake: () => void, { signal }: CallOptions): Promise<void> {
+    const known = this.#of(checkLeaseName(key));
+    known.watcher ??= new Watcher(this.#clock, this.#leases, key, {
+      present: (lease) => this.#learn(known, lease),
+      absent: () => {
+        known.lease = undefined;
+      },
+      known: () => known.lease?.version,
+    });
+    const { watcher } = known;
+    const unsubscribe = watcher.subscribe(wake);
+    return new Promise((resolve) => {
+      onAbort(signal, () => {
+        unsubscribe();
+        if (watcher.subscribers === 0) {
+          watcher.stop();
+          if (known.watcher === watcher) known.watcher = undefined;
+        }
+        resolve();
+      });
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    for (const known of this.#known.values()) known.watcher?.stop();
+    this.#known.clear();
+    return Promise.resolve();
+  }
+
+  #of(key: string): Known {
+    let known = this.#known.get(key);
+    if (known === undefined) {
+      known = { lease: undefined, at: -Infinity, watcher: undefined, term: undefined };
+      this.#known.set(key, known);
+    }
+    return known;
+  }
+
+  /** Whether the watch would have told us by now if the Lease had changed. */
+  #watched({ watcher, lease }: Known): boolean {
+    const silent = watcher?.silentMs;
+    if (silent === undefined || lease === undefined) return false;
+    return silent < BELIEVED_SILENCE * (recordOf(lease, null).ttlMs ?? ASSUMED_TTL_MS);
+  }
+
+  /** The object to write on; `null` to create; `undefined` if `expected` is not current any more. */
+  async #base(
+    key: string,
+    known: Known,
+    expected: bigint | null,
+    options: CallOptions,
+  ): Promise<LeaseObject | null | undefined> {
+    if (expected === null) return null;
+    if (known.lease?.version === expected) return known.lease;
+    const lease = await this.#fetch(key, known, options);
+    return lease?.version === expected ? lease : undefined;
+  }
+
+  async #fetch(key: string, known: Known, options: CallOptions): Promise<LeaseObject | null> {
+    const askedAt = this.#clock.now();
+    const lease = await this.#leases.get(key, options);
+    // What the watch delivered after we asked may be newer than the answer.
+    if (
+      known.lease !== undefined &&
+      known.at >= askedAt &&
+      (lease === null || lease.version < known.lease.version)
+    )
+      return known.lease;
+    if (lease === null) {
+      known.lease = undefined;
+      return null;
+    }
+    known.watcher?.compare(lease.version);
+    known.lease = undefined; // a read through the quorum outranks memory, even if the store was restored to an older state
+    this.#learn(known, lease);
+    return lease;
+  }
+
+  #learn(known: Known, lease: LeaseObject): void {
+    if (known.lease !== undefined && lease.version < known.lease.version) return;
+    known.lease = lease;
+    known.at = this.#clock.now();
+    const key = termKey(lease);
+    if (known.term?.key !== key || lease.version < known.term.version)
+      known.term = { key, version: lease.version };
+  }
+
+  /** A term whose token nobody published is known by the version it was first seen at. */
+  #entry(known: Known, lease: LeaseObject): Entry<LeaseRecord> {
+    const first = known.term?.key === termKey(lease) ? known.term.version : lease.version;
+    return { version: lease.version, record: recordOf(lease, first), mark: markOf(lease) };
+  }
+}
