@@ -34,8 +34,16 @@ const file: Room = {
   guarantees: async () => (await import("./file/index.js")).fileBackend().guarantees,
 };
 
+const kubernetes: Room = {
+  name: "kubernetes",
+  schemes: ["kubernetes"],
+  example: "kubernetes:///namespace",
+  open: async (url) => (await import("./kubernetes/index.js")).openKubernetes(url),
+  guarantees: async () => (await import("./kubernetes/index.js")).GUARANTEES,
+};
+
 /** Every room there is. The docs' table, the CLI's help and the conformance matrix are made from this list. */
-export const rooms: readonly Room[] = [file, memory];
+export const rooms: readonly Room[] = [file, kubernetes, memory];
 
 /** Opens the backend a URL names; without one, files in the user's own directory. */
 export async function openBackend(url: string | URL = "file:"): Promise<Backend> {

@@ -22,6 +22,7 @@ const ROOMS: Record<string, Room> = {
   core: { rooms: [], node: [] },
   record: { rooms: ["core"], node: [] },
   backends: { rooms: ["core", "record"], node: true },
+  // Lazily, and only to read a kubeconfig.
   "backends/kubernetes": { rooms: ["core", "record"], node: true, npm: ["yaml"] },
   "backends/open": { rooms: ["core", "record", "backends/*"], node: true },
   fencing: { rooms: ["core"], node: true },

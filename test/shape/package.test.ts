@@ -17,6 +17,7 @@ interface Manifest {
   readonly dependencies?: Record<string, string>;
   readonly devDependencies?: Record<string, string>;
   readonly peerDependencies?: Record<string, string>;
+  readonly optionalDependencies?: Record<string, string>;
   readonly scripts: Record<string, string>;
 }
 
@@ -91,6 +92,7 @@ describe("package", () => {
       ...manifest.dependencies,
       ...manifest.devDependencies,
       ...manifest.peerDependencies,
+      ...manifest.optionalDependencies,
     });
     expect(listed.toSorted()).toEqual(real.toSorted());
   });
