@@ -11,7 +11,8 @@ if (source === undefined) console.warn(`\n${NOT_RUN}\n`);
  * limits are for what never comes, not for what comes late.
  */
 export function withServer(name: string, body: (server: () => Server) => void): void {
-  describe.skipIf(source === undefined && !required)(`${name}`, { timeout: 90_000 }, () => {
+  // oxlint-disable-next-line vitest/valid-title -- a string all the same
+  describe.skipIf(source === undefined && !required)(name, { timeout: 90_000 }, () => {
     let server: Server | undefined;
     beforeAll(async () => {
       server = await startServer();
