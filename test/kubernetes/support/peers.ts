@@ -40,6 +40,8 @@ export class Peer {
   readonly #waiting = new Set<() => void>();
   readonly exited: Promise<void>;
   #killedAt: number | undefined;
+  /** When it was told to end. */
+  #toldAt: number | undefined;
 
   private constructor(
     readonly kind: "conclave" | "client-go",
@@ -73,6 +75,7 @@ export class Peer {
   signal(name: NodeJS.Signals): number {
     const at = Date.now();
     if (name === "SIGKILL") this.#killedAt = at;
+    if (name === "SIGTERM") this.#toldAt = at;
     this.#child.kill(name);
     return at;
   }
@@ -102,9 +105,19 @@ export class Peer {
     }
   }
 
-  /** When it said it led, up to its death if it was killed. */
-  stretches(): Stretch[] {
-    return this.kind === "conclave" ? this.#ourStretches() : this.#goStretches();
+  /**
+   * When it said it led, up to its death if it was killed. client-go that is
+   * told to end cancels its work's context, then gives the Lease back, and only
+   * then calls OnStoppedLeading: between the last two a successor may already
+   * lead. `byContext` ends its stretch where its work was told to stop.
+   */
+  stretches(byContext = false): Stretch[] {
+    if (this.kind === "conclave") return this.#ourStretches();
+    const told = byContext ? (this.#toldAt ?? Infinity) : Infinity;
+    return this.#goStretches().map((stretch) => ({
+      ...stretch,
+      to: Math.min(stretch.to, Math.max(told, stretch.from)),
+    }));
   }
 
   async end(): Promise<void> {
@@ -160,8 +173,11 @@ export class Peer {
 }
 
 /** The longest stretch of time in which two peers both said they led. */
-export function longestOverlap(peers: readonly Peer[]): { readonly ms: number; readonly who: string } {
-  const all = peers.flatMap((peer) => peer.stretches()).toSorted((a, b) => a.from - b.from);
+export function longestOverlap(
+  peers: readonly Peer[],
+  byContext = false,
+): { readonly ms: number; readonly who: string } {
+  const all = peers.flatMap((peer) => peer.stretches(byContext)).toSorted((a, b) => a.from - b.from);
   let longest = { ms: 0, who: "" };
   for (const [index, a] of all.entries()) {
     for (const b of all.slice(index + 1)) {
