@@ -1,7 +1,7 @@
 /**
  * Leaders on files, really stopped and really killed: no instant with two
  * leaders, no stale write accepted. Half of it without the dead-process rule.
- * CONCLAVE_LONG=1: 200 stops and 200 kills.
+ * CONCLAVE_LONG=1: at least 200 stops and 200 kills that hit the leader.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import { race } from "../support/race.js";
 
 const long = process.env["CONCLAVE_LONG"] === "1";
-const faults = long ? { stop: 200, kill: 200 } : { stop: 10, kill: 10 };
+// A few more than are promised: now and then a leader loses its office just as the blow falls.
+const faults = long ? { stop: 212, kill: 212 } : { stop: 12, kill: 12 };
 const elections = long ? 10 : 6;
 
 const store = mkdtempSync(join(tmpdir(), "conclave-race-store-"));

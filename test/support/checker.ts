@@ -87,10 +87,14 @@ function measure(history: readonly Line[], claims: readonly Claim[]): Metrics {
   const byElection = groupBy(claims, (claim) => claim.el);
   const hits: Record<string, number> = {};
   const failoverMs: number[] = [];
+  const denials = groupBy(
+    history.filter(({ ev }) => ev === "not-held"),
+    ({ el }) => el,
+  );
   for (const fault of history) {
     if (fault.ev !== "fault") continue;
     const own = byElection.get(fault.el) ?? [];
-    const victim = victimOf(fault, own);
+    const victim = victimOf(fault, own, denials.get(fault.el) ?? []);
     if (victim === undefined) continue;
     hits[fault.kind] = (hits[fault.kind] ?? 0) + 1;
     const next = own.filter(({ token }) => token > victim.token).map(({ lo }) => lo);
@@ -108,14 +112,19 @@ function measure(history: readonly Line[], claims: readonly Claim[]): Metrics {
   };
 }
 
-/** A fault hit a leader if that process said "yes" up to it (what a kill left unwritten is at most a fifth of a second). */
-const FRESH_NS = 200_000_000n;
+/** What a kill left unwritten, and what a busy machine did not ask: at most this much of the end of a term is not known. */
+const FRESH_NS = 1_000_000_000n;
 
-function victimOf(fault: Line, claims: readonly Claim[]): Claim | undefined {
-  const own = claims.filter(({ inc, lo }) => inc === fault.inc && lo <= fault.t1);
-  const last = own.toSorted((a, b) => compare(a.token, b.token)).at(-1);
-  const fresh = last?.spans.some(({ from, to }) => from <= fault.t1 && max(from, to) >= fault.t0 - FRESH_NS);
-  return fresh ? last : undefined;
+/** The leader that a fault hit: it had the newest token, had just said "yes" and had not yet been told "no". */
+function victimOf(fault: Line, claims: readonly Claim[], denials: readonly Line[]): Claim | undefined {
+  const begun = claims.filter(({ lo }) => lo <= fault.t0);
+  const newest = begun.toSorted((a, b) => compare(a.token, b.token)).at(-1);
+  if (newest === undefined || newest.inc !== fault.inc) return undefined;
+  const over = denials.some(
+    ({ inc, token, from }) => inc === fault.inc && token === newest.token && from < fault.t0,
+  );
+  const last = newest.spans.filter(({ from }) => from <= fault.t0).map(({ from, to }) => max(from, to));
+  return !over && last.some((at) => at >= fault.t0 - FRESH_NS) ? newest : undefined;
 }
 
 function shortOf({ observations, changes, hits }: Metrics, demands: Demands): string[] {

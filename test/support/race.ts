@@ -6,6 +6,9 @@ import { judgeDirectory } from "./checker.js";
 import { fight } from "./nemesis.js";
 import type { Contest } from "./nemesis.js";
 
+/** A leader may lose its office just as the blow falls: some misses are no fault of the run. */
+const SHARE = 0.95;
+
 /** The history stays in artifacts/race/<name>: it can be judged again after the checker has changed. */
 export async function race(
   name: string,
@@ -19,11 +22,10 @@ export async function race(
   const sum = (kind: "stop" | "kill"): number =>
     contests.reduce((total, { faults }) => total + faults[kind], 0);
   const [stops, kills] = [sum("stop"), sum("kill")];
-  // A leader may lose its office just as the blow falls: some misses are no fault of the run.
   const demands = {
     observations: 20 * (stops + kills),
-    changes: Math.floor(0.9 * (stops + kills)),
-    faults: { stop: Math.floor(0.9 * stops), kill: Math.floor(0.9 * kills) },
+    changes: Math.floor(SHARE * (stops + kills)),
+    faults: { stop: Math.floor(SHARE * stops), kill: Math.floor(SHARE * kills) },
   };
   const { code, text } = judgeDirectory(directory, demands);
   return { code, text: `${text}\n${seconds} s, history in artifacts/race/${name}` };

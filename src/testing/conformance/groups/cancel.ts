@@ -3,7 +3,7 @@ import { check, equal, present, rejects } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";
 
-const PATIENCE_MS = 1_000;
+const PATIENCE_MS = 500;
 
 async function cancelledWhileWaiting(stage: Stage): Promise<void> {
   const [a, b, c] = await stage.openMany(3);

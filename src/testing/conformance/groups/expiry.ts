@@ -49,13 +49,13 @@ export const expiry: Group = {
     },
     {
       name: "but not if they renew",
-      run: (stage) => keptAgainstChallengers(stage, (_, hold) => keepFor(stage, hold, 3 * hold.ttlMs)),
+      run: (stage) => keptAgainstChallengers(stage, (_, hold) => keepFor(stage, hold, 2 * hold.ttlMs)),
     },
     {
       name: "and proclaiming is renewing",
       run: (stage) =>
         keptAgainstChallengers(stage, async (_, hold) => {
-          const until = stage.now() + 2.5 * hold.ttlMs;
+          const until = stage.now() + 2 * hold.ttlMs;
           let asked = hold.askedAt;
           for (let round = 0; stage.now() < until; round++) {
             await stage.pause(hold.ttlMs / 8);

@@ -4,7 +4,7 @@ import { check, equal, rejects } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";
 
-const PATIENCE_MS = 1_000;
+const PATIENCE_MS = 500;
 
 /** A leader goes silent and is replaced. */
 export async function takeover(

@@ -1,14 +1,15 @@
-/** The record engine by itself, on a store that can be cut, deafened and slowed: once timed by observers, once by the store. */
 import { describe, test } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { textLeases } from "../../src/record/codec.js";
 import { conformanceSuite, FaultSwitch, faultyStore } from "../../src/testing/conformance/index.js";
-import { TableServer } from "../support/table.js";
+import { TableServer } from "./table.js";
 
-for (const expiry of ["observer", "store"] as const) {
+export function engineSuite(expiry: "observer" | "store"): void {
   const faults = new FaultSwitch();
   const server = new TableServer();
+  const leases = (): ReturnType<TableServer["timedLeases"]> =>
+    expiry === "store" ? server.timedLeases() : textLeases(server.texts("leases"));
   const backend = async (): Promise<Backend> =>
     recordBackend({
       name: "table",
@@ -19,10 +20,7 @@ for (const expiry of ["observer", "store"] as const) {
         succession: "unordered",
         ttl: { minMs: 100, stepMs: 1 },
       },
-      leases: faultyStore(
-        expiry === "store" ? server.timedLeases() : textLeases(server.texts("leases")),
-        faults,
-      ),
+      leases: faultyStore(leases(), faults),
       records: faultyStore(server.texts("records"), faults),
     });
 
