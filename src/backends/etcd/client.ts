@@ -1,0 +1,118 @@
+/**
+ * The narrow door between the etcd room and etcd. The gRPC client in `client/`
+ * stands behind it, and so can the simulator, so that what is proved there is
+ * the code that runs here.
+ *
+ * Keys and values are text. int64 is `bigint` throughout: lease ids and
+ * revisions beyond 2^53 are exact. Nothing behind this door retries a request
+ * that may have been carried out: a throw means "unknown", unless the error is
+ * an {@link EtcdError} that says more.
+ */
+
+/** Every call is bounded by both. */
+export interface CallLimits {
+  readonly signal: AbortSignal;
+  readonly limitMs: number;
+}
+
+/** What every answer says about the member that gave it. */
+export interface Header {
+  readonly revision: bigint;
+  /** Raft term of the member when it filled in the header. */
+  readonly raftTerm: bigint;
+}
+
+export interface KeyValue {
+  readonly key: string;
+  readonly value: string;
+  readonly createRevision: bigint;
+  readonly modRevision: bigint;
+  readonly lease: bigint;
+}
+
+export interface RangeRequest {
+  readonly key: string;
+  /** Exclusive end; without it, just the one key. */
+  readonly rangeEnd?: string;
+  readonly limit?: number;
+  readonly sort?: "oldest-first" | "newest-first";
+  /** Only keys created at or before this revision; must be positive. */
+  readonly maxCreateRevision?: bigint;
+  readonly keysOnly?: boolean;
+}
+
+export interface RangeAnswer {
+  readonly kvs: readonly KeyValue[];
+}
+
+export type Operation =
+  | ({ readonly kind: "range" } & RangeRequest)
+  | { readonly kind: "put"; readonly key: string; readonly value: string; readonly lease?: bigint }
+  | { readonly kind: "delete"; readonly key: string };
+
+/** All compare for equality. With `rangeEnd`: every key in the range, and `0n` means "there is none". */
+export interface Comparison {
+  readonly target: "create" | "mod" | "lease";
+  readonly key: string;
+  readonly rangeEnd?: string;
+  readonly value: bigint;
+}
+
+export interface Transaction {
+  readonly when: readonly Comparison[];
+  readonly then: readonly Operation[];
+  readonly otherwise: readonly Operation[];
+}
+
+export interface TransactionAnswer extends Header {
+  readonly succeeded: boolean;
+  /** One for each operation of the branch that ran; puts and deletes have no keys. */
+  readonly results: readonly RangeAnswer[];
+}
+
+export interface LeaseGrant {
+  readonly id: bigint;
+  /** Seconds the server really granted. */
+  readonly ttl: bigint;
+}
+
+export interface LeaseLife extends Header {
+  /** Seconds; zero or less: the answering member knows no such lease. */
+  readonly ttl: bigint;
+}
+
+export interface WatchRequest {
+  readonly key: string;
+  readonly rangeEnd?: string;
+  /** First revision to be told of. */
+  readonly startRevision: bigint;
+  /** Which events to leave out at the server. */
+  readonly skip?: "puts" | "deletes";
+}
+
+export interface WatchEvent {
+  readonly type: "put" | "delete";
+  readonly kv: KeyValue;
+}
+
+export type WatchNotice =
+  | { readonly kind: "events"; readonly events: readonly WatchEvent[] }
+  /** History up to this revision is gone; what happened must be read. The watch is over. */
+  | { readonly kind: "compacted"; readonly revision: bigint }
+  /** Refused by the server. The watch is over. A lost connection is not a failure: it is resumed. */
+  | { readonly kind: "failed"; readonly error: unknown };
+
+export interface EtcdClient extends AsyncDisposable {
+  transaction(transaction: Transaction, limits: CallLimits): Promise<TransactionAnswer>;
+  leaseGrant(ttlSeconds: bigint, limits: CallLimits): Promise<LeaseGrant>;
+  /** One keep-alive, paired with its own answer: an answer to an earlier request is never taken for it. */
+  leaseKeepAlive(id: bigint, limits: CallLimits): Promise<LeaseLife>;
+  /** No error if the lease is gone already. */
+  leaseRevoke(id: bigint, limits: CallLimits): Promise<void>;
+  /**
+   * Tells `sink` of changes until the returned function is called, across
+   * reconnects, in order, none left out: until it says "compacted" or "failed".
+   * A hint all the same: it may come late or never.
+   */
+  watch(request: WatchRequest, sink: (notice: WatchNotice) => void): () => void;
+}

@@ -1,0 +1,210 @@
+/**
+ * gRPC on one HTTP/2 connection. Knows nothing of etcd: paths and bytes go in,
+ * bytes or an error come out. A connection that fell silent is found by pings
+ * and ends; it is never repaired, only replaced.
+ */
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import { constants } from "node:http2";
+import type { Clock, Timer } from "../../../core/clock.js";
+import { onAbort } from "../../../core/waiting.js";
+import { EtcdError, statusError } from "./errors.js";
+import { frame, Unframer } from "./framing.js";
+
+/** etcd refuses clients that ping more often than this while it sends them nothing. */
+const PING_EVERY_MS = 5_500;
+const PING_ANSWER_MS = 2_000;
+const TICK_MS = 1_000;
+/** Pings sent early, because a call waits, before the server has to say something again. */
+const EARLY_PINGS = 2;
+
+export interface StreamHandlers {
+  message(bytes: Uint8Array): void;
+  /** Exactly once. `undefined`: the server ended it in peace. */
+  ended(error: EtcdError | undefined): void;
+}
+
+export interface GrpcStream {
+  send(bytes: Uint8Array): void;
+  close(): void;
+}
+
+export class Connection {
+  /** When the server last said anything of substance (pings are answered by the transport alone). */
+  heardAt: number;
+  readonly who: string;
+  readonly #session: ClientHttp2Session;
+  readonly #clock: Clock;
+  readonly #ended: (connection: Connection) => void;
+  #open = 0;
+  /** Of those, single calls: each waits for an answer. */
+  #calls = 0;
+  #alive = true;
+  #tick: Timer | undefined;
+  #tickDueAt = 0;
+  #pingSentAt: number | undefined;
+  #lastPingAt = 0;
+  #earlyPings = 0;
+  #why: EtcdError | undefined;
+
+  constructor(session: ClientHttp2Session, who: string, clock: Clock, ended: (connection: Connection) => void) {
+    this.#session = session;
+    this.who = who;
+    this.#clock = clock;
+    this.#ended = ended;
+    this.heardAt = clock.now();
+    session.on("error", () => this.end("the connection broke"));
+    session.on("close", () => this.end("the connection was closed"));
+    session.on("goaway", () => this.end("the server sent us away"));
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  /** Ends the connection at once; every call and stream on it fails. */
+  end(why: string): void {
+    if (!this.#alive) return;
+    this.#alive = false;
+    this.#why = new EtcdError("retriable", "unavailable", `lost the connection to etcd at ${this.who}: ${why}`);
+    this.#tick?.cancel();
+    this.#session.destroy();
+    this.#ended(this);
+  }
+
+  /** One request, one answer. Rejects when the signal aborts; the server is told to stop. */
+  unary(path: string, body: Uint8Array, token: string | undefined, limitMs: number, signal: AbortSignal): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      let answer: Uint8Array | undefined;
+      const request = this.#request(path, token, limitMs, {
+        message: (bytes) => {
+          answer = bytes;
+        },
+        ended: (error) => {
+          this.#calls--;
+          unlink();
+          if (error !== undefined) reject(error);
+          else if (answer === undefined) reject(statusError(2, "empty answer", this.who));
+          else resolve(answer);
+        },
+      });
+      this.#calls++;
+      const unlink = onAbort(signal, () => {
+        request.close(constants.NGHTTP2_CANCEL);
+        reject(signal.reason);
+      });
+      request.end(frame(body));
+    });
+  }
+
+  /** Messages both ways until either side ends it. */
+  stream(path: string, token: string | undefined, handlers: StreamHandlers): GrpcStream {
+    const request = this.#request(path, token, undefined, handlers);
+    return {
+      send: (bytes) => {
+        if (!request.closed && !request.destroyed) request.write(frame(bytes));
+      },
+      close: () => request.close(constants.NGHTTP2_CANCEL),
+    };
+  }
+
+  #request(path: string, token: string | undefined, limitMs: number | undefined, handlers: StreamHandlers): ClientHttp2Stream {
+    if (!this.#alive) throw this.#why;
+    const headers: OutgoingHttpHeaders = {
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+      // A member that has lost the cluster's leader refuses instead of keeping us waiting.
+      hasleader: "true",
+    };
+    if (token !== undefined) headers["token"] = token;
+    if (limitMs !== undefined) headers["grpc-timeout"] = `${Math.min(Math.max(1, Math.ceil(limitMs)), 99_999_999)}m`;
+    const request = this.#session.request(headers);
+    this.#listen(request, handlers);
+    return request;
+  }
+
+  #listen(request: ClientHttp2Stream, handlers: StreamHandlers): void {
+    const unframer = new Unframer();
+    let failure: EtcdError | undefined;
+    let finished = false; // the server said how it ended
+    const judge = (headers: IncomingHttpHeaders): void => {
+      this.#heard();
+      const status = headers["grpc-status"];
+      const http = headers[":status"];
+      if (http !== undefined && Number(http) !== 200) failure = statusError(12, `HTTP status ${String(http)}`, this.who);
+      if (status === undefined) return;
+      finished = true;
+      if (status !== "0") failure = statusError(Number(status), decodeMessage(headers["grpc-message"]), this.who);
+    };
+    request.on("response", judge);
+    request.on("trailers", judge);
+    request.on("data", (chunk: Buffer) => {
+      this.#heard();
+      try {
+        for (const message of unframer.push(chunk)) handlers.message(message);
+      } catch (cause) {
+        failure = new EtcdError("retriable", "unavailable", `etcd at ${this.who} sent an unreadable answer`, { cause });
+        request.close(constants.NGHTTP2_PROTOCOL_ERROR);
+      }
+    });
+    request.on("error", () => {}); // "close" follows, and says the same
+    request.on("close", () => {
+      this.#open--;
+      if (failure === undefined && !finished) failure = this.#why ?? this.#cutShort();
+      handlers.ended(failure);
+    });
+    this.#open++;
+    this.#arm();
+  }
+
+  #cutShort(): EtcdError {
+    return new EtcdError("retriable", "unavailable", `etcd at ${this.who} broke off in the middle of an answer`);
+  }
+
+  #heard(): void {
+    this.heardAt = this.#clock.now();
+    this.#earlyPings = 0;
+  }
+
+  #arm(): void {
+    if (this.#tick !== undefined || !this.#alive) return;
+    this.#tickDueAt = this.#clock.now() + TICK_MS;
+    this.#tick = this.#clock.after(TICK_MS, () => {
+      this.#tick = undefined;
+      this.#watchSilence(this.#clock.now());
+      if (this.#open > 0) this.#arm();
+    });
+  }
+
+  #watchSilence(now: number): void {
+    if (!this.#alive || this.#open === 0) return;
+    if (this.#pingSentAt !== undefined) {
+      // A tick that comes late says that *we* were away: the answer may lie unread in the socket.
+      const late = now - this.#tickDueAt > TICK_MS;
+      if (late) this.#pingSentAt = now;
+      else if (now - this.#pingSentAt >= PING_ANSWER_MS) this.end("it stopped answering pings");
+      return;
+    }
+    const silentMs = now - Math.max(this.heardAt, this.#lastPingAt);
+    const due = silentMs >= PING_EVERY_MS;
+    const early = this.#calls > 0 && silentMs >= TICK_MS && this.#earlyPings < EARLY_PINGS;
+    if (!due && !early) return;
+    if (!due) this.#earlyPings++;
+    this.#lastPingAt = now;
+    this.#pingSentAt = now;
+    this.#session.ping((error) => {
+      if (error === null) this.#pingSentAt = undefined;
+    });
+  }
+}
+
+function decodeMessage(value: string | string[] | undefined): string {
+  const raw = Array.isArray(value) ? value.join(" ") : (value ?? "");
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    return raw;
+  }
+}

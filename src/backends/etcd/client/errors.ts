@@ -1,0 +1,133 @@
+import { ConclaveError, type ErrorCode } from "../../../core/errors.js";
+
+/**
+ * What an error means for whoever asked:
+ * - `retriable`: the same request may succeed later; whether this one took effect is unknown.
+ * - `permanent`: it will be refused again until somebody changes something.
+ * - `lost`: etcd says for certain that the lease does not exist.
+ */
+export type EtcdErrorKind = "retriable" | "permanent" | "lost";
+
+export class EtcdError extends ConclaveError {
+  readonly kind: EtcdErrorKind;
+  /** gRPC status, where etcd itself answered. */
+  readonly status: number | undefined;
+
+  constructor(kind: EtcdErrorKind, code: ErrorCode, message: string, more: { status?: number; cause?: unknown } = {}) {
+    super(code, message, { retriable: kind !== "permanent", cause: more.cause });
+    this.name = "EtcdError";
+    this.kind = kind;
+    this.status = more.status;
+  }
+}
+
+const INVALID_ARGUMENT = 3;
+const DEADLINE_EXCEEDED = 4;
+const PERMISSION_DENIED = 7;
+const UNIMPLEMENTED = 12;
+const UNAUTHENTICATED = 16;
+
+const forbidden = (message: string, status: number): EtcdError => new EtcdError("permanent", "forbidden", message, { status });
+
+/** The text etcd sends, cut: it is data from elsewhere. */
+function quote(text: string): string {
+  const printable = text.replace(/[^\x20-\x7e]+/g, " ");
+  return printable.length > 200 ? `${printable.slice(0, 200)}…` : printable;
+}
+
+/**
+ * Turns a gRPC status into one clear error. Unknown ones are taken for passing
+ * faults: only what is known to be permanent is permanent.
+ */
+export function statusError(status: number, detail: string, who: string): EtcdError {
+  const said = quote(detail);
+  if (said.includes("lease not found")) {
+    return new EtcdError("lost", "unavailable", `etcd at ${who} no longer knows the lease (${said})`, { status });
+  }
+  if (said.includes("invalid user ID or password")) {
+    return forbidden(
+      `etcd at ${who} refused the user name or password: check ETCD_USERNAME and ETCD_PASSWORD (or the options username and password)`,
+      status,
+    );
+  }
+  if (said.includes("user name is empty")) {
+    return forbidden(
+      `etcd at ${who} demands authentication: set ETCD_USERNAME and ETCD_PASSWORD (or the options username and password)`,
+      status,
+    );
+  }
+  if (said.includes("permission denied") || status === PERMISSION_DENIED) {
+    return forbidden(
+      `etcd at ${who} denied permission: grant the user's role readwrite on the election's key prefix ` +
+        `(etcdctl role grant-permission <role> readwrite --prefix=true <prefix>)`,
+      status,
+    );
+  }
+  if (status === UNAUTHENTICATED) return forbidden(`etcd at ${who} refused the authentication token (${said})`, status);
+  if (status === DEADLINE_EXCEEDED) {
+    return new EtcdError("retriable", "timeout", `etcd at ${who} did not finish in time (${said}); whether it took effect is unknown`, {
+      status,
+    });
+  }
+  if (said.includes("database space exceeded")) {
+    return new EtcdError(
+      "retriable",
+      "unavailable",
+      `etcd at ${who} is out of space (${said}): compact and defragment it, then run etcdctl alarm disarm`,
+      { status },
+    );
+  }
+  if (status === UNIMPLEMENTED) {
+    return new EtcdError("permanent", "unsupported", `${who} does not speak etcd's v3 API (${said}): is it etcd 3.4 or newer?`, {
+      status,
+    });
+  }
+  if (status === INVALID_ARGUMENT) {
+    return new EtcdError("permanent", "invalid", `etcd at ${who} refused the request (${said})`, { status });
+  }
+  return new EtcdError("retriable", "unavailable", `etcd at ${who} could not serve the request (${said}, gRPC status ${status})`, {
+    status,
+  });
+}
+
+/** The token aged, or the users changed: a new token helps, and the request was certainly not carried out. */
+export function isStaleToken(error: unknown): boolean {
+  if (!(error instanceof EtcdError)) return false;
+  return error.status === UNAUTHENTICATED || error.message.includes("revision of auth store is old");
+}
+
+/** This member cannot reach the others: another one may. */
+export function isMemberCutOff(error: unknown): boolean {
+  if (!(error instanceof EtcdError) || error.kind !== "retriable") return false;
+  return /no leader|request timed out|not capable|server stopped|unhealthy/.test(error.message);
+}
+
+const refused = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ECONNRESET", "ETIMEDOUT"]);
+
+/** Why no connection came about, in words that say what to do. */
+export function dialError(error: unknown, who: string): EtcdError {
+  if (error instanceof EtcdError) return error;
+  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+  if (code.includes("CERT") || code.includes("SIGNATURE") || code === "UNABLE_TO_VERIFY_LEAF_SIGNATURE") {
+    return new EtcdError(
+      "permanent",
+      "forbidden",
+      `the certificate of etcd at ${who} is not trusted (${code}): give the CA that signed it (?ca=file), ` +
+        `and use a host name that is in the certificate`,
+      { cause: error },
+    );
+  }
+  if (code.startsWith("ERR_SSL") || code.startsWith("ERR_TLS") || code === "EPROTO") {
+    return new EtcdError(
+      "permanent",
+      "forbidden",
+      `no TLS connection to etcd at ${who} (${code}): check that it serves TLS, and the client certificate if it demands one ` +
+        `(?cert=file&key=file)`,
+      { cause: error },
+    );
+  }
+  const hint = refused.has(code) ? ` (${code})` : code === "" ? "" : ` (${code})`;
+  return new EtcdError("retriable", "unavailable", `cannot reach etcd at ${who}${hint}: check that it runs there and that the address is right`, {
+    cause: error,
+  });
+}

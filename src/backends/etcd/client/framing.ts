@@ -1,0 +1,33 @@
+/** gRPC's framing: one byte "compressed", four bytes length, the message. */
+
+/** Far above anything etcd sends to us; below it, a broken peer cannot fill the memory. */
+const LARGEST_MESSAGE = 64 * 1024 * 1024;
+const HEAD = 5;
+
+export function frame(message: Uint8Array): Buffer {
+  const out = Buffer.allocUnsafe(HEAD + message.length);
+  out[0] = 0;
+  out.writeUInt32BE(message.length, 1);
+  out.set(message, HEAD);
+  return out;
+}
+
+/** Puts messages together again, however the bytes were cut. */
+export class Unframer {
+  #rest: Buffer = Buffer.alloc(0);
+
+  push(chunk: Buffer): Buffer[] {
+    let data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    const messages: Buffer[] = [];
+    while (data.length >= HEAD) {
+      if (data[0] !== 0) throw new RangeError("compressed gRPC message, though none was asked for");
+      const length = data.readUInt32BE(1);
+      if (length > LARGEST_MESSAGE) throw new RangeError(`gRPC message of ${length} bytes`);
+      if (data.length < HEAD + length) break;
+      messages.push(data.subarray(HEAD, HEAD + length));
+      data = data.subarray(HEAD + length);
+    }
+    this.#rest = data;
+    return messages;
+  }
+}

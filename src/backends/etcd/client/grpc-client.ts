@@ -1,0 +1,180 @@
+/**
+ * The etcd client of this library: gRPC on one HTTP/2 connection, several
+ * endpoints, tokens renewed, watches resumed. Single requests are never sent
+ * twice, except after an answer that says they were not carried out.
+ */
+import { type Clock, systemClock } from "../../../core/clock.js";
+import { bounded } from "../../../core/waiting.js";
+import type {
+  CallLimits,
+  EtcdClient,
+  KeyValue,
+  LeaseGrant,
+  LeaseLife,
+  RangeRequest,
+  Transaction,
+  TransactionAnswer,
+  WatchNotice,
+  WatchRequest,
+} from "../client.js";
+import { Channel } from "./channel.js";
+import type { Connection } from "./connection.js";
+import type { Endpoint, TlsFiles } from "./endpoint.js";
+import { EtcdError, isMemberCutOff, isStaleToken } from "./errors.js";
+import { Gate } from "./gate.js";
+import {
+  decodeLeaseGrant,
+  decodeLeaseLife,
+  decodeRange,
+  decodeStatus,
+  decodeTransaction,
+  encodeDelete,
+  encodeLeaseGrant,
+  encodeLeaseId,
+  encodePut,
+  encodeRange,
+  encodeTransaction,
+  type MemberStatus,
+  methods,
+} from "./messages.js";
+import { type Credentials, Tokens } from "./tokens.js";
+import { Watches } from "./watches.js";
+
+export interface EtcdClientOptions {
+  readonly endpoints: readonly Endpoint[];
+  /** `undefined`: plain text. */
+  readonly tls?: TlsFiles | undefined;
+  readonly credentials?: Credentials | undefined;
+  readonly dialTimeoutMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+const DIAL_TIMEOUT_MS = 5_000;
+/** More at once only queue up inside the connection, where no deadline reaches them. */
+const CALLS_AT_ONCE = 128;
+
+export class GrpcEtcdClient implements EtcdClient {
+  readonly #clock: Clock;
+  readonly #channel: Channel;
+  readonly #tokens: Tokens;
+  readonly #watches: Watches;
+  readonly #gate = new Gate(CALLS_AT_ONCE);
+
+  constructor(options: EtcdClientOptions) {
+    this.#clock = options.clock ?? systemClock;
+    this.#channel = new Channel({
+      endpoints: options.endpoints,
+      tls: options.tls,
+      dialTimeoutMs: options.dialTimeoutMs ?? DIAL_TIMEOUT_MS,
+      clock: this.#clock,
+    });
+    this.#tokens = new Tokens(options.credentials, this.#clock);
+    this.#watches = new Watches(
+      {
+        open: async (handlers) => {
+          const connection = await this.#channel.ready();
+          const token = await this.#tokens.token(connection);
+          return { stream: connection.stream(methods.watch, token, handlers), who: connection.who, token };
+        },
+        token: async () => this.#tokens.token(await this.#channel.ready()),
+      },
+      this.#clock,
+    );
+  }
+
+  async range(request: RangeRequest, limits: CallLimits): Promise<readonly KeyValue[]> {
+    return decodeRange(await this.#call("range", methods.range, encodeRange(request).finish(), limits)).kvs;
+  }
+
+  async put(key: string, value: string, lease: bigint | undefined, limits: CallLimits): Promise<void> {
+    await this.#call("put", methods.put, encodePut(key, value, lease).finish(), limits);
+  }
+
+  async delete(key: string, rangeEnd: string | undefined, limits: CallLimits): Promise<void> {
+    await this.#call("delete", methods.deleteRange, encodeDelete(key, rangeEnd).finish(), limits);
+  }
+
+  async transaction(transaction: Transaction, limits: CallLimits): Promise<TransactionAnswer> {
+    return decodeTransaction(await this.#call("transaction", methods.txn, encodeTransaction(transaction), limits));
+  }
+
+  async leaseGrant(ttlSeconds: bigint, limits: CallLimits): Promise<LeaseGrant> {
+    return decodeLeaseGrant(await this.#urgent("lease grant", methods.leaseGrant, encodeLeaseGrant(ttlSeconds), limits));
+  }
+
+  async leaseKeepAlive(id: bigint, limits: CallLimits): Promise<LeaseLife> {
+    // A stream of its own for each question: its answer cannot be mistaken for another's.
+    return decodeLeaseLife(await this.#urgent("keep-alive", methods.leaseKeepAlive, encodeLeaseId(id), limits));
+  }
+
+  async leaseTimeToLive(id: bigint, limits: CallLimits): Promise<LeaseLife> {
+    return decodeLeaseLife(await this.#urgent("lease time-to-live", methods.leaseTimeToLive, encodeLeaseId(id), limits));
+  }
+
+  async leaseRevoke(id: bigint, limits: CallLimits): Promise<void> {
+    try {
+      await this.#urgent("lease revoke", methods.leaseRevoke, encodeLeaseId(id), limits);
+    } catch (error) {
+      if (!(error instanceof EtcdError) || error.kind !== "lost") throw error;
+    }
+  }
+
+  async status(limits: CallLimits): Promise<MemberStatus> {
+    return decodeStatus(await this.#urgent("status", methods.status, new Uint8Array(), limits));
+  }
+
+  watch(request: WatchRequest, sink: (notice: WatchNotice) => void): () => void {
+    return this.#watches.add(request, sink);
+  }
+
+  /** Asks the watch stream for a sign of life. */
+  askProgress(): void {
+    this.#watches.askProgress();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#watches.close();
+    this.#channel.close();
+  }
+
+  /** Waits for its turn; the time limit counts from then. */
+  async #call(what: string, path: string, body: Uint8Array, limits: CallLimits): Promise<Uint8Array> {
+    const leave = await this.#gate.enter(limits.signal);
+    try {
+      return await this.#urgent(what, path, body, limits);
+    } finally {
+      leave();
+    }
+  }
+
+  async #urgent(what: string, path: string, body: Uint8Array, { signal, limitMs }: CallLimits): Promise<Uint8Array> {
+    const sentAt = this.#clock.now();
+    let used: Connection | undefined;
+    try {
+      return await bounded(this.#clock, limitMs, signal, `etcd ${what}`, async (inner) => {
+        const connection = await this.#channel.ready();
+        used = connection;
+        const token = await this.#tokens.token(connection);
+        inner.throwIfAborted();
+        try {
+          return await connection.unary(path, body, token, limitMs, inner);
+        } catch (error) {
+          if (!isStaleToken(error)) throw error;
+          this.#tokens.refuse(token);
+          return await connection.unary(path, body, await this.#tokens.token(connection), limitMs, inner);
+        }
+      });
+    } catch (error) {
+      this.#judge(used, error, sentAt, limitMs, signal);
+      throw error;
+    }
+  }
+
+  /** Moves on to another endpoint when this one is silent, or has lost the others. */
+  #judge(connection: Connection | undefined, error: unknown, sentAt: number, limitMs: number, signal: AbortSignal): void {
+    if (connection === undefined) return;
+    const timedOut = !signal.aborted && this.#clock.now() - sentAt >= limitMs;
+    if (timedOut && connection.heardAt <= sentAt) this.#channel.abandon(connection, "a request went unanswered");
+    else if (this.#channel.many && isMemberCutOff(error)) this.#channel.abandon(connection, "it has lost the cluster's leader");
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * The messages of etcd's v3 API that this library uses, by their public field
+ * numbers. Requests are encoded whole; of answers, only what is used is read.
+ */
+import type {
+  Comparison,
+  KeyValue,
+  LeaseGrant,
+  LeaseLife,
+  Operation,
+  RangeAnswer,
+  RangeRequest,
+  Transaction,
+  TransactionAnswer,
+  WatchEvent,
+  WatchRequest,
+} from "../client.js";
+import { type Field, fields, int64, text, Writer } from "./protobuf.js";
+
+export const methods = {
+  range: "/etcdserverpb.KV/Range",
+  put: "/etcdserverpb.KV/Put",
+  deleteRange: "/etcdserverpb.KV/DeleteRange",
+  txn: "/etcdserverpb.KV/Txn",
+  leaseGrant: "/etcdserverpb.Lease/LeaseGrant",
+  leaseRevoke: "/etcdserverpb.Lease/LeaseRevoke",
+  leaseKeepAlive: "/etcdserverpb.Lease/LeaseKeepAlive",
+  leaseTimeToLive: "/etcdserverpb.Lease/LeaseTimeToLive",
+  watch: "/etcdserverpb.Watch/Watch",
+  authenticate: "/etcdserverpb.Auth/Authenticate",
+  status: "/etcdserverpb.Maintenance/Status",
+} as const;
+
+const SORT_BY_CREATE = 2;
+const sortOrder = { "oldest-first": 1, "newest-first": 2 } as const;
+const comparisonTarget = { create: { target: 1, field: 5 }, mod: { target: 2, field: 6 }, lease: { target: 4, field: 8 } };
+
+export function encodeRange(request: RangeRequest): Writer {
+  return new Writer()
+    .text(1, request.key)
+    .text(2, request.rangeEnd)
+    .int(3, request.limit)
+    .int(5, request.sort && sortOrder[request.sort])
+    .int(6, request.sort && SORT_BY_CREATE)
+    .bool(8, request.keysOnly)
+    .int(13, request.maxCreateRevision);
+}
+
+export function encodePut(key: string, value: string, lease: bigint | undefined): Writer {
+  return new Writer().text(1, key).text(2, value).int(3, lease);
+}
+
+export function encodeDelete(key: string, rangeEnd?: string): Writer {
+  return new Writer().text(1, key).text(2, rangeEnd);
+}
+
+function encodeOperation(operation: Operation): Writer {
+  switch (operation.kind) {
+    case "range":
+      return new Writer().message(1, encodeRange(operation));
+    case "put":
+      return new Writer().message(2, encodePut(operation.key, operation.value, operation.lease));
+    case "delete":
+      return new Writer().message(3, encodeDelete(operation.key));
+  }
+}
+
+function encodeComparison(comparison: Comparison): Writer {
+  const { target, field } = comparisonTarget[comparison.target];
+  return new Writer().int(2, target).text(3, comparison.key).int(field, comparison.value).text(64, comparison.rangeEnd);
+}
+
+export function encodeTransaction(transaction: Transaction): Uint8Array {
+  const writer = new Writer();
+  for (const comparison of transaction.when) writer.message(1, encodeComparison(comparison));
+  for (const operation of transaction.then) writer.message(2, encodeOperation(operation));
+  for (const operation of transaction.otherwise) writer.message(3, encodeOperation(operation));
+  return writer.finish();
+}
+
+interface MutableHeader {
+  revision: bigint;
+  raftTerm: bigint;
+}
+
+function readHeader(field: Field, into: MutableHeader): void {
+  for (const inner of fields(field.bytes)) {
+    if (inner.number === 3) into.revision = int64(inner);
+    else if (inner.number === 4) into.raftTerm = inner.int;
+  }
+}
+
+function decodeKeyValue(message: Uint8Array): KeyValue {
+  const kv = { key: "", value: "", createRevision: 0n, modRevision: 0n, lease: 0n };
+  for (const field of fields(message)) {
+    if (field.number === 1) kv.key = text(field);
+    else if (field.number === 2) kv.createRevision = int64(field);
+    else if (field.number === 3) kv.modRevision = int64(field);
+    else if (field.number === 5) kv.value = text(field);
+    else if (field.number === 6) kv.lease = int64(field);
+  }
+  return kv;
+}
+
+export function decodeRange(message: Uint8Array): RangeAnswer {
+  const kvs: KeyValue[] = [];
+  for (const field of fields(message)) if (field.number === 2) kvs.push(decodeKeyValue(field.bytes));
+  return { kvs };
+}
+
+const NO_KEYS: RangeAnswer = { kvs: [] };
+
+export function decodeTransaction(message: Uint8Array): TransactionAnswer {
+  const answer = { revision: 0n, raftTerm: 0n, succeeded: false, results: [] as RangeAnswer[] };
+  for (const field of fields(message)) {
+    if (field.number === 1) readHeader(field, answer);
+    else if (field.number === 2) answer.succeeded = field.int !== 0n;
+    else if (field.number === 3) {
+      let result = NO_KEYS;
+      for (const inner of fields(field.bytes)) if (inner.number === 1) result = decodeRange(inner.bytes);
+      answer.results.push(result);
+    }
+  }
+  return answer;
+}
+
+export const encodeLeaseGrant = (ttlSeconds: bigint): Uint8Array => new Writer().int(1, ttlSeconds).finish();
+
+export const encodeLeaseId = (id: bigint): Uint8Array => new Writer().int(1, id).finish();
+
+export function decodeLeaseGrant(message: Uint8Array): LeaseGrant {
+  const answer = { id: 0n, ttl: 0n };
+  for (const field of fields(message)) {
+    if (field.number === 2) answer.id = int64(field);
+    else if (field.number === 3) answer.ttl = int64(field);
+  }
+  return answer;
+}
+
+export function decodeLeaseLife(message: Uint8Array): LeaseLife {
+  const answer = { revision: 0n, raftTerm: 0n, ttl: 0n };
+  for (const field of fields(message)) {
+    if (field.number === 1) readHeader(field, answer);
+    else if (field.number === 3) answer.ttl = int64(field);
+  }
+  return answer;
+}
+
+const skipFilter = { puts: 0, deletes: 1 } as const;
+
+export function encodeWatchCreate(id: bigint, request: WatchRequest): Uint8Array {
+  const create = new Writer().text(1, request.key).text(2, request.rangeEnd).int(3, request.startRevision).bool(4, true);
+  if (request.skip !== undefined) create.bytes(5, Uint8Array.of(skipFilter[request.skip]));
+  return new Writer().message(1, create.int(7, id)).finish();
+}
+
+export const encodeWatchCancel = (id: bigint): Uint8Array => new Writer().message(2, new Writer().int(1, id)).finish();
+
+export const encodeWatchProgress = (): Uint8Array => new Writer().message(3, new Writer()).finish();
+
+export interface WatchAnswer {
+  readonly id: bigint;
+  readonly revision: bigint;
+  readonly created: boolean;
+  readonly canceled: boolean;
+  readonly compactRevision: bigint;
+  readonly cancelReason: string;
+  readonly events: readonly WatchEvent[];
+}
+
+export function decodeWatchAnswer(message: Uint8Array): WatchAnswer {
+  const answer = {
+    id: 0n,
+    revision: 0n,
+    raftTerm: 0n,
+    created: false,
+    canceled: false,
+    compactRevision: 0n,
+    cancelReason: "",
+    events: [] as WatchEvent[],
+  };
+  for (const field of fields(message)) {
+    if (field.number === 1) readHeader(field, answer);
+    else if (field.number === 2) answer.id = int64(field);
+    else if (field.number === 3) answer.created = field.int !== 0n;
+    else if (field.number === 4) answer.canceled = field.int !== 0n;
+    else if (field.number === 5) answer.compactRevision = int64(field);
+    else if (field.number === 6) answer.cancelReason = text(field);
+    else if (field.number === 11) answer.events.push(decodeEvent(field.bytes));
+  }
+  return answer;
+}
+
+function decodeEvent(message: Uint8Array): WatchEvent {
+  let type: WatchEvent["type"] = "put";
+  let kv = decodeKeyValue(new Uint8Array());
+  for (const field of fields(message)) {
+    if (field.number === 1) type = field.int === 1n ? "delete" : "put";
+    else if (field.number === 2) kv = decodeKeyValue(field.bytes);
+  }
+  return { type, kv };
+}
+
+export const encodeAuthenticate = (user: string, password: string): Uint8Array =>
+  new Writer().text(1, user).text(2, password).finish();
+
+export function decodeToken(message: Uint8Array): string {
+  let token = "";
+  for (const field of fields(message)) if (field.number === 2) token = text(field);
+  return token;
+}
+
+export interface MemberStatus {
+  readonly version: string;
+  /** Member id of the cluster's leader as this member knows it; zero: it knows none. */
+  readonly leader: bigint;
+  readonly memberId: bigint;
+  readonly raftTerm: bigint;
+}
+
+export function decodeStatus(message: Uint8Array): MemberStatus {
+  const status = { version: "", leader: 0n, memberId: 0n, raftTerm: 0n };
+  for (const field of fields(message)) {
+    if (field.number === 1) {
+      for (const inner of fields(field.bytes)) if (inner.number === 2) status.memberId = inner.int;
+    } else if (field.number === 2) status.version = text(field);
+    else if (field.number === 4) status.leader = field.int;
+    else if (field.number === 6) status.raftTerm = field.int;
+  }
+  return status;
+}
