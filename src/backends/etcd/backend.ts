@@ -1,0 +1,130 @@
+/** Elections on etcd. */
+import type {
+  Backend,
+  Candidacy,
+  CampaignOptions,
+  Guarantees,
+  Hold,
+  Leader,
+  ObserveOptions,
+  RecordStore,
+} from "../../core/backend.js";
+import { type Clock, systemClock } from "../../core/clock.js";
+import { ConclaveError } from "../../core/errors.js";
+import { bounded } from "../../core/waiting.js";
+import type { CallLimits, EtcdClient, KeyValue } from "./client.js";
+import { EtcdError } from "./client/errors.js";
+import { EtcdHold } from "./hold.js";
+import { Keys } from "./keys.js";
+import { KeyLayout, type Layout, QueueLayout } from "./layouts.js";
+import { LeasePool } from "./lease-pool.js";
+import { observeLeader } from "./observe.js";
+import { EtcdRecords } from "./records.js";
+import type { Seat } from "./seat.js";
+import type { SharedLease } from "./shared-lease.js";
+
+export type EtcdLayout = "queue" | "key";
+
+export interface EtcdBackendParts {
+  readonly client: EtcdClient;
+  /** Whether closing the backend closes the client. */
+  readonly ownsClient: boolean;
+  /** Put before every key; empty, or ending with a slash. */
+  readonly prefix?: string | undefined;
+  readonly layout?: EtcdLayout | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/** How long a cancelled campaign waits for its key to be removed; after that the removal goes on by itself. */
+const WITHDRAW_MS = 500;
+const CLOSE_MS = 2_000;
+
+export class EtcdBackend implements Backend {
+  readonly name = "etcd";
+  readonly guarantees: Guarantees;
+  readonly timing = { ttlMs: 10_000 };
+  readonly records: RecordStore;
+  readonly #client: EtcdClient;
+  readonly #ownsClient: boolean;
+  readonly #clock: Clock;
+  readonly #layout: Layout;
+  readonly #leases: LeasePool;
+  readonly #withdrawing = new Set<Promise<void>>();
+  #closed: Promise<void> | undefined;
+
+  constructor(parts: EtcdBackendParts) {
+    const keys = new Keys(parts.prefix ?? "");
+    this.#client = parts.client;
+    this.#ownsClient = parts.ownsClient;
+    this.#clock = parts.clock ?? systemClock;
+    this.#layout = parts.layout === "key" ? new KeyLayout(keys) : new QueueLayout(keys);
+    this.#leases = new LeasePool(this.#client, this.#clock);
+    this.records = new EtcdRecords(this.#client, keys);
+    this.guarantees = {
+      exclusion: "linearizable",
+      expiry: "store",
+      token: "revision",
+      succession: this.#layout.succession,
+      // The server's own minimum is higher with usual settings (2 s); it says so when asked for less.
+      ttl: { minMs: 1_000, stepMs: 1_000 },
+    };
+  }
+
+  async campaign(candidacy: Candidacy, { wait, signal }: CampaignOptions): Promise<Hold | null> {
+    this.#assertOpen();
+    const { election, candidate, ttlMs, value, attemptMs } = candidacy;
+    const limits: CallLimits = { signal, limitMs: attemptMs };
+    const key = (leaseHex: string): string => this.#layout.seatKey(election, leaseHex);
+    const { seat, lease } = await this.#leases.seat({ election, candidate, ttlMs, key }, limits);
+    try {
+      const won = await this.#layout.stand({ client: this.#client, seat, lease, value, wait, limits });
+      signal.throwIfAborted();
+      if (seat.lost !== undefined) throw seat.lost;
+      if (won && seat.token !== undefined) return new EtcdHold(this.#client, seat, seat.token, lease, attemptMs);
+      await this.#withdraw(seat, lease);
+      return null;
+    } catch (error) {
+      if (error instanceof EtcdError && error.kind === "lost") lease.notFound();
+      await this.#withdraw(seat, lease);
+      throw error;
+    }
+  }
+
+  observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null> {
+    this.#assertOpen();
+    const describe = (kv: KeyValue): Leader => ({
+      candidate: this.#leases.candidateOf(election, kv.lease, kv.createRevision) ?? this.#layout.leaderId(election, kv),
+      token: kv.createRevision,
+      value: kv.value,
+    });
+    const range = this.#layout.leaderRange(election);
+    return observeLeader({ client: this.#client, clock: this.#clock, range, describe }, options);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.allSettled(this.#withdrawing);
+    await this.#leases.close(CLOSE_MS);
+    if (this.#ownsClient) await this.#client[Symbol.asyncDispose]();
+  }
+
+  /** Leaves the queue; if etcd cannot be asked now, the lease sees to it later, or its end does. */
+  async #withdraw(seat: Seat, lease: SharedLease): Promise<void> {
+    const never = new AbortController().signal;
+    const withdrawing = bounded(this.#clock, WITHDRAW_MS, never, "leaving the election", (signal) =>
+      lease.vacate(seat, signal, WITHDRAW_MS),
+    )
+      .catch(() => {})
+      .finally(() => this.#withdrawing.delete(withdrawing));
+    this.#withdrawing.add(withdrawing);
+    await withdrawing;
+  }
+
+  #assertOpen(): void {
+    if (this.#closed !== undefined) throw new ConclaveError("state", "this etcd backend is closed; open a new one");
+  }
+}

@@ -1,0 +1,82 @@
+/** A seat in office, as core sees it. */
+import type { CallOptions, Extension, Hold } from "../../core/backend.js";
+import { untilAborted } from "../../core/waiting.js";
+import type { EtcdClient } from "./client.js";
+import type { Seat } from "./seat.js";
+import type { SharedLease } from "./shared-lease.js";
+
+export class EtcdHold implements Hold {
+  readonly token: bigint;
+  readonly askedAt: number;
+  readonly ttlMs: number;
+  readonly #client: EtcdClient;
+  readonly #seat: Seat;
+  readonly #lease: SharedLease;
+  readonly #attemptMs: number;
+  readonly #revoked = new AbortController();
+
+  constructor(client: EtcdClient, seat: Seat, token: bigint, lease: SharedLease, attemptMs: number) {
+    this.#client = client;
+    this.#seat = seat;
+    this.#lease = lease;
+    this.#attemptMs = attemptMs;
+    this.token = token;
+    this.askedAt = lease.extension.askedAt;
+    this.ttlMs = lease.ttlMs;
+    seat.state = "held";
+    seat.handedOut = this.askedAt;
+    const forget = seat.onLost;
+    seat.onLost = () => {
+      forget?.();
+      this.#revoked.abort(seat.lost);
+    };
+    if (seat.lost !== undefined) this.#revoked.abort(seat.lost);
+  }
+
+  get revoked(): AbortSignal {
+    return this.#revoked.signal;
+  }
+
+  async renew({ signal }: CallOptions): Promise<Extension | "lost"> {
+    if (this.#gone) return "lost";
+    try {
+      return this.#handOut(await untilAborted(signal, this.#lease.keep()));
+    } catch (error) {
+      if (this.#seat.lost !== undefined) return "lost";
+      throw error;
+    }
+  }
+
+  /** The value is written; the lease is extended by its renewals alone. */
+  async proclaim(value: string, { signal }: CallOptions): Promise<Extension | "lost"> {
+    if (this.#gone) return "lost";
+    const { key, lease } = this.#seat;
+    const answer = await this.#client.transaction(
+      {
+        when: [{ target: "create", key, value: this.token }],
+        then: [{ kind: "put", key, value, lease }],
+        otherwise: [],
+      },
+      { signal, limitMs: this.#attemptMs },
+    );
+    if (!answer.succeeded) {
+      this.#seat.lose("its key is gone");
+      return "lost";
+    }
+    return this.#handOut(this.#lease.extension);
+  }
+
+  async release({ signal }: CallOptions): Promise<void> {
+    await this.#lease.vacate(this.#seat, signal, this.#attemptMs);
+  }
+
+  get #gone(): boolean {
+    return this.#seat.lost !== undefined || this.#seat.state === "left";
+  }
+
+  #handOut(extension: Extension): Extension | "lost" {
+    if (this.#gone) return "lost";
+    this.#seat.handedOut = extension.askedAt;
+    return extension;
+  }
+}

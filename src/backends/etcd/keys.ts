@@ -1,0 +1,59 @@
+/**
+ * Where elections live in etcd. The queue layout is that of Go's
+ * `concurrency.Election`, byte for byte: `<name>/<hex lease>`.
+ */
+import { ConclaveError, invalid } from "../../core/errors.js";
+import type { KeyValue } from "./client.js";
+
+/** Records are kept apart from elections, so that neither can be taken for the other. */
+const RECORDS = "conclave.records/";
+
+const HEX_LEASE = /^[0-9a-f]{1,16}$/;
+
+/** As Go prints an int64 with %x: lower case, no padding. */
+export function hex(lease: bigint): string {
+  return lease.toString(16);
+}
+
+export class Keys {
+  readonly #root: string;
+
+  /** `root`: empty, or a prefix that ends with a slash. */
+  constructor(root: string) {
+    if (root !== "" && !root.endsWith("/")) throw invalid(`the key prefix ${JSON.stringify(root)} must end with a slash`);
+    this.#root = root;
+  }
+
+  /** Key of the election itself, for the layout of one key. */
+  election(name: string): string {
+    if (`${name}/`.startsWith(RECORDS)) {
+      throw invalid(`election name ${JSON.stringify(name)} is taken by this library's records; choose another`);
+    }
+    return this.#root + name;
+  }
+
+  /** Keys of an election's candidates: from `key` up to, not including, `rangeEnd`. */
+  queue(name: string): { readonly key: string; readonly rangeEnd: string } {
+    const key = this.election(name);
+    return { key: `${key}/`, rangeEnd: `${key}0` }; // "0" follows "/"
+  }
+
+  record(name: string): string {
+    return this.#root + RECORDS + name;
+  }
+}
+
+/**
+ * The candidate's lease, in hex. Anything else below the election's prefix is
+ * not a candidate of it: `a/b/7` is one of `a/b`, and whoever ignored that
+ * would see a leader where there is none.
+ */
+export function candidateId(prefix: string, kv: KeyValue): string {
+  const rest = kv.key.slice(prefix.length);
+  if (kv.key.startsWith(prefix) && HEX_LEASE.test(rest)) return rest;
+  throw new ConclaveError(
+    "conflict",
+    `key ${JSON.stringify(kv.key)} lies below ${JSON.stringify(prefix)} but is no candidate of that election: ` +
+      `names must not nest ("a" and "a/b"); rename one of the elections, or remove the key`,
+  );
+}

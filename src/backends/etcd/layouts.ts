@@ -1,0 +1,228 @@
+/**
+ * Two ways to stand for office. Each decides by a transaction, and only by the
+ * answer to the last one it sent: nothing seen before a wait counts after it.
+ */
+import { ConclaveError } from "../../core/errors.js";
+import { untilAborted } from "../../core/waiting.js";
+import type { CallLimits, EtcdClient, KeyValue, TransactionAnswer } from "./client.js";
+import { candidateId, hex, type Keys } from "./keys.js";
+import { removal, type Seat } from "./seat.js";
+import type { SharedLease } from "./shared-lease.js";
+
+export interface Standing {
+  readonly client: EtcdClient;
+  readonly seat: Seat;
+  readonly lease: SharedLease;
+  readonly value: string;
+  readonly wait: boolean;
+  readonly limits: CallLimits;
+}
+
+export interface Layout {
+  readonly succession: "fifo" | "unordered";
+  seatKey(election: string, leaseHex: string): string;
+  /** In office (`true`), or, without waiting, not (`false`). */
+  stand(standing: Standing): Promise<boolean>;
+  /** Where to look for the leader. */
+  leaderRange(election: string): { readonly key: string; readonly rangeEnd?: string };
+  /** How the leader is called whose key this is. */
+  leaderId(election: string, kv: KeyValue): string;
+}
+
+/** Waits for a change of one key, or for anything else that rings the seat's bell. */
+async function waitFor(standing: Standing, ahead: KeyValue, after: bigint): Promise<void> {
+  const { client, seat, limits } = standing;
+  seat.predecessor = { key: ahead.key, createRevision: ahead.createRevision };
+  let refused: unknown;
+  const unwatch = client.watch({ key: ahead.key, startRevision: after + 1n, skip: "puts" }, (notice) => {
+    if (notice.kind === "failed") refused = notice.error;
+    seat.ring(); // deleted, compacted or refused: look again
+  });
+  try {
+    await seat.rung(limits.signal);
+    if (refused !== undefined) throw refused;
+  } finally {
+    seat.predecessor = undefined;
+    unwatch();
+  }
+}
+
+/** `<name>/<hex lease>`, lowest create revision leads: Go's `concurrency.Election`, `etcdctl elect`, `etcdctl lock`. */
+export class QueueLayout implements Layout {
+  readonly succession = "fifo";
+  readonly #keys: Keys;
+
+  constructor(keys: Keys) {
+    this.#keys = keys;
+  }
+
+  seatKey(election: string, leaseHex: string): string {
+    return this.#keys.queue(election).key + leaseHex;
+  }
+
+  leaderRange(election: string): { readonly key: string; readonly rangeEnd: string } {
+    return this.#keys.queue(election);
+  }
+
+  leaderId(election: string, kv: KeyValue): string {
+    return candidateId(this.#keys.queue(election).key, kv);
+  }
+
+  async stand(standing: Standing): Promise<boolean> {
+    const { seat, lease, wait, limits } = standing;
+    const first = wait ? await this.#enter(standing) : await this.#tryEnter(standing);
+    if (first || !wait) return first;
+    for (;;) {
+      await untilAborted(limits.signal, lease.fresh());
+      const answer = await this.#turn(standing);
+      if (!answer.succeeded) {
+        seat.lose("its key is gone");
+        throw seat.lost!;
+      }
+      const ahead = answer.results[0]?.kvs[0];
+      if (ahead === undefined) return true;
+      this.leaderId(seat.election, ahead);
+      await waitFor(standing, ahead, answer.revision);
+    }
+  }
+
+  /** Joins the queue, and sees in the same transaction whether it is the first. */
+  async #enter({ client, seat, lease, value, limits }: Standing): Promise<boolean> {
+    const range = this.#keys.queue(seat.election);
+    for (;;) {
+      await untilAborted(limits.signal, lease.fresh());
+      seat.sent = true;
+      const answer = await client.transaction(
+        {
+          when: [{ target: "create", key: seat.key, value: 0n }],
+          then: [
+            { kind: "put", key: seat.key, value, lease: seat.lease },
+            { kind: "range", ...range, sort: "oldest-first", limit: 1, keysOnly: true },
+          ],
+          otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
+        },
+        limits,
+      );
+      if (answer.succeeded) {
+        seat.entered(answer.revision);
+        const leader = answer.results[1]?.kvs[0];
+        return leader !== undefined && leader.createRevision === answer.revision;
+      }
+      await removeRelic({ client, seat, limits }, answer.results[0]?.kvs[0]);
+    }
+  }
+
+  /** Takes the office only if nobody stands: without waiting there is no place in the queue to disturb. */
+  async #tryEnter({ client, seat, lease, value, limits }: Standing): Promise<boolean> {
+    const range = this.#keys.queue(seat.election);
+    await untilAborted(limits.signal, lease.fresh());
+    seat.sent = true;
+    const answer = await client.transaction(
+      {
+        when: [{ target: "create", ...range, value: 0n }],
+        then: [{ kind: "put", key: seat.key, value, lease: seat.lease }],
+        otherwise: [{ kind: "range", ...range, sort: "oldest-first", limit: 1, keysOnly: true }],
+      },
+      limits,
+    );
+    if (answer.succeeded) {
+      seat.entered(answer.revision);
+      return true;
+    }
+    seat.sent = false; // certainly not written
+    const leader = answer.results[0]?.kvs[0];
+    if (leader !== undefined) this.leaderId(seat.election, leader);
+    if (leader?.key === seat.key) await removeRelic({ client, seat, limits }, leader);
+    return false;
+  }
+
+  /** Is our key still there, and who stands before us? One transaction: both at the same instant. */
+  #turn({ client, seat, limits }: Standing): Promise<TransactionAnswer> {
+    const token = seat.token!;
+    return client.transaction(
+      {
+        when: [{ target: "create", key: seat.key, value: token }],
+        then: [
+          {
+            kind: "range",
+            ...this.#keys.queue(seat.election),
+            sort: "newest-first",
+            limit: 1,
+            maxCreateRevision: token - 1n,
+            keysOnly: true,
+          },
+        ],
+        otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
+      },
+      limits,
+    );
+  }
+}
+
+/** One key, created if absent, under a lease: what hand-written programs do. Whoever is quickest follows. */
+export class KeyLayout implements Layout {
+  readonly succession = "unordered";
+  readonly #keys: Keys;
+
+  constructor(keys: Keys) {
+    this.#keys = keys;
+  }
+
+  seatKey(election: string): string {
+    return this.#keys.election(election);
+  }
+
+  leaderRange(election: string): { readonly key: string } {
+    return { key: this.#keys.election(election) };
+  }
+
+  leaderId(_election: string, kv: KeyValue): string {
+    return hex(kv.lease);
+  }
+
+  async stand(standing: Standing): Promise<boolean> {
+    const { client, seat, lease, value, wait, limits } = standing;
+    for (;;) {
+      await untilAborted(limits.signal, lease.fresh());
+      seat.sent = true;
+      const answer = await client.transaction(
+        {
+          when: [{ target: "create", key: seat.key, value: 0n }],
+          then: [{ kind: "put", key: seat.key, value, lease: seat.lease }],
+          otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
+        },
+        limits,
+      );
+      if (answer.succeeded) {
+        seat.entered(answer.revision);
+        return true;
+      }
+      seat.sent = false; // certainly not written
+      const holder = answer.results[0]?.kvs[0];
+      if (holder === undefined) continue;
+      if (holder.lease === seat.lease) await removeRelic({ client, seat, limits }, holder);
+      else if (!wait) return false;
+      else await waitFor(standing, holder, answer.revision);
+    }
+  }
+}
+
+/**
+ * A key of ours that no term of ours owns: the put of a campaign that never
+ * heard its answer. It is not adopted but removed, guarded by its own create
+ * revision: a token is never used twice.
+ */
+async function removeRelic(
+  { client, seat, limits }: Pick<Standing, "client" | "seat" | "limits">,
+  relic: KeyValue | undefined,
+): Promise<void> {
+  if (relic === undefined) return;
+  if (relic.lease !== seat.lease) {
+    throw new ConclaveError(
+      "conflict",
+      `key ${JSON.stringify(relic.key)} should belong to our lease ${hex(seat.lease)} but is attached to ${hex(relic.lease)}: ` +
+        `another program wrote it; remove it or choose another election name`,
+    );
+  }
+  await client.transaction(removal(relic.key, relic.createRevision, seat.lease), limits);
+}

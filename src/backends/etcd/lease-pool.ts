@@ -1,0 +1,100 @@
+/**
+ * The leases of one backend: one for each ttl, shared by all its elections. A
+ * second candidate of the same election needs a lease of its own, since the
+ * lease is part of its key.
+ */
+import type { Clock } from "../../core/clock.js";
+import { ConclaveError } from "../../core/errors.js";
+import { bounded, untilAborted } from "../../core/waiting.js";
+import type { CallLimits, EtcdClient } from "./client.js";
+import { hex } from "./keys.js";
+import type { Seat } from "./seat.js";
+import { SharedLease } from "./shared-lease.js";
+
+export class LeasePool {
+  readonly #client: EtcdClient;
+  readonly #clock: Clock;
+  readonly #leases = new Map<number, Set<SharedLease>>();
+  readonly #granting = new Map<number, Promise<SharedLease>>();
+  readonly #closing = new AbortController();
+
+  constructor(client: EtcdClient, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** A seat, not yet in the store, on a lease of at least this ttl. */
+  async seat(
+    request: { election: string; candidate: string; ttlMs: number; key: (leaseHex: string) => string },
+    limits: CallLimits,
+  ): Promise<{ readonly seat: Seat; readonly lease: SharedLease }> {
+    const seconds = Math.ceil(request.ttlMs / 1000);
+    for (;;) {
+      for (const lease of this.#leases.get(seconds) ?? []) {
+        if (!lease.serves(request.election)) continue;
+        return { lease, seat: lease.sit(request.election, request.key(hex(lease.id)), request.candidate) };
+      }
+      await untilAborted(limits.signal, this.#grant(seconds, limits.limitMs));
+    }
+  }
+
+  /** The id of our own candidate that has this lease in this election. */
+  candidateOf(election: string, lease: bigint, token: bigint): string | undefined {
+    for (const set of this.#leases.values()) {
+      for (const own of set) if (own.id === lease) return own.candidateOf(election, token);
+    }
+    return undefined;
+  }
+
+  async close(limitMs: number): Promise<void> {
+    this.#closing.abort(closed());
+    await Promise.allSettled([...this.#leases.values()].flatMap((set) => [...set].map((lease) => lease.close(limitMs))));
+  }
+
+  /** One request, however many candidates wait for it. */
+  #grant(seconds: number, limitMs: number): Promise<SharedLease> {
+    const granting =
+      this.#granting.get(seconds) ??
+      this.#ask(seconds, limitMs).finally(() => {
+        this.#granting.delete(seconds);
+      });
+    this.#granting.set(seconds, granting);
+    return granting;
+  }
+
+  async #ask(seconds: number, limitMs: number): Promise<SharedLease> {
+    const askedAt = this.#clock.now();
+    const { id, ttl } = await bounded(this.#clock, limitMs, this.#closing.signal, "the etcd lease grant", (signal) =>
+      this.#client.leaseGrant(BigInt(seconds), { signal, limitMs }),
+    );
+    if (this.#closing.signal.aborted || ttl !== BigInt(seconds)) {
+      const never = new AbortController().signal;
+      await this.#client.leaseRevoke(id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
+      throw this.#closing.signal.aborted ? closed() : wrongTtl(seconds, ttl);
+    }
+    const set = this.#leases.get(seconds) ?? new Set();
+    this.#leases.set(seconds, set);
+    const lease = new SharedLease({
+      client: this.#client,
+      clock: this.#clock,
+      id,
+      ttlMs: seconds * 1000,
+      askedAt,
+      retired: () => set.delete(lease),
+    });
+    set.add(lease);
+    return lease;
+  }
+}
+
+function closed(): ConclaveError {
+  return new ConclaveError("state", "this etcd backend is closed; open a new one");
+}
+
+function wrongTtl(asked: number, granted: bigint): ConclaveError {
+  return new ConclaveError(
+    "invalid",
+    `a lease of ${asked} s was asked for, but etcd grants no less than ${granted} s (its election timeout sets the minimum): ` +
+      `use a ttl of at least ${granted} s`,
+  );
+}

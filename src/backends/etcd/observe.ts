@@ -1,0 +1,93 @@
+/**
+ * Following who leads. Every leader reported was read as the lowest create
+ * revision, linearizably; a watch only says when to read again, or that the
+ * same leader has published a new value. So the second candidate is never taken
+ * for the leader, and compaction, reconnects and changes of the cluster's leader
+ * cost a read, not an answer.
+ */
+import type { Leader, ObserveOptions } from "../../core/backend.js";
+import type { Clock } from "../../core/clock.js";
+import { onAbort } from "../../core/waiting.js";
+import type { EtcdClient, KeyValue, WatchEvent, WatchNotice, WatchRequest } from "./client.js";
+
+export interface Observation {
+  readonly client: EtcdClient;
+  readonly clock: Clock;
+  readonly range: { readonly key: string; readonly rangeEnd?: string };
+  /** Turns the leader's key into words; throws if the key is no candidate's. */
+  readonly describe: (kv: KeyValue) => Leader;
+}
+
+export async function* observeLeader(observation: Observation, options: ObserveOptions): AsyncGenerator<Leader | null> {
+  const { client, clock, range, describe } = observation;
+  const { signal, pollMs } = options;
+  const limits = { signal, limitMs: options.attemptMs };
+  while (!signal.aborted) {
+    const read = { kind: "range", ...range, sort: "oldest-first", limit: 1 } as const;
+    const answer = await client.transaction({ when: [], then: [read], otherwise: [] }, limits);
+    let kv = answer.results[0]?.kvs[0];
+    yield kv === undefined ? null : describe(kv);
+    const startRevision = answer.revision + 1n;
+    const request: WatchRequest =
+      kv === undefined ? { ...range, startRevision, skip: "deletes" } : { key: kv.key, startRevision };
+    const mailbox = new Mailbox(client, clock, request, signal);
+    try {
+      // Only new values of the very key that leads are taken from the watch; all else is read again.
+      for (;;) {
+        const notice = await mailbox.next(pollMs * (0.75 + 0.25 * clock.random()));
+        if (notice === undefined || notice.kind !== "events") break;
+        const proclaimed = kv && newest(kv, notice.events);
+        if (proclaimed === undefined) break;
+        kv = proclaimed;
+        yield describe(kv);
+      }
+    } finally {
+      mailbox.close();
+    }
+  }
+}
+
+/** The key's newest value, unless it was deleted meanwhile. */
+function newest(kv: KeyValue, events: readonly WatchEvent[]): KeyValue | undefined {
+  if (events.some((event) => event.type === "delete" || event.kv.createRevision !== kv.createRevision)) return undefined;
+  return events.at(-1)?.kv;
+}
+
+/** Notices of one watch, kept until somebody asks. */
+class Mailbox {
+  readonly #clock: Clock;
+  readonly #notices: WatchNotice[] = [];
+  readonly #unwatch: () => void;
+  readonly #unlink: () => void;
+  #arrived: (() => void) | undefined;
+
+  constructor(client: EtcdClient, clock: Clock, request: WatchRequest, signal: AbortSignal) {
+    this.#clock = clock;
+    this.#unwatch = client.watch(request, (notice) => {
+      this.#notices.push(notice);
+      this.#arrived?.();
+    });
+    this.#unlink = onAbort(signal, () => this.#arrived?.());
+  }
+
+  /** `undefined`: nothing came within the limit, or the observer is leaving. */
+  async next(limitMs: number): Promise<WatchNotice | undefined> {
+    if (this.#notices.length === 0) {
+      await new Promise<void>((resolve) => {
+        const timer = this.#clock.after(limitMs, () => this.#arrived?.());
+        this.#arrived = () => {
+          timer.cancel();
+          this.#arrived = undefined;
+          resolve();
+        };
+      });
+    }
+    return this.#notices.shift();
+  }
+
+  close(): void {
+    this.#unwatch();
+    this.#unlink();
+    this.#arrived?.();
+  }
+}

@@ -1,0 +1,133 @@
+/** From a URL, options and the environment to a client and a backend. */
+import type { Clock } from "../../core/clock.js";
+import { invalid } from "../../core/errors.js";
+import type { EtcdLayout } from "./backend.js";
+import type { EtcdClient } from "./client.js";
+import { DEFAULT_PORT, type Endpoint, parseEndpoint, type TlsFiles } from "./client/endpoint.js";
+import type { EtcdClientOptions } from "./client/grpc-client.js";
+
+export interface EtcdOptions {
+  /** `host`, `host:port` or `https://host:port`. Default: ETCD_ENDPOINTS, ETCD_ENDPOINT, then localhost:2379. */
+  readonly endpoints?: string | readonly string[] | undefined;
+  /** Put before every election's name, a slash between. Default: nothing. */
+  readonly prefix?: string | undefined;
+  /** `queue` (default): as Go's `concurrency.Election`. `key`: one key, as hand-written programs do it. */
+  readonly layout?: EtcdLayout | undefined;
+  /** `true` for TLS with the system's authorities, or files, read anew for every connection. */
+  readonly tls?: boolean | TlsFiles | undefined;
+  /** Default: ETCD_USERNAME and ETCD_PASSWORD. */
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  /** Longest a dial of one endpoint may take. Default 5 s. */
+  readonly dialTimeoutMs?: number | undefined;
+  /** A client to use instead; it is not closed with the backend, and the connection options above do not apply. */
+  readonly client?: EtcdClient | undefined;
+  /** Time and chance. For tests. */
+  readonly clock?: Clock | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
+const PARAMETERS = ["ca", "cert", "key", "serverName", "layout", "dialTimeout"] as const;
+type Parameter = (typeof PARAMETERS)[number];
+
+/** Several hosts with ports are no URL to Node: this one is taken apart by hand. */
+const ETCD_URL = /^(etcds?):\/\/(?:([^@/?#]*)@)?([^/?#]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
+
+/** What an `etcd://` or `etcds://` URL says, as options. Never shows the user part in an error. */
+export function parseEtcdUrl(url: string): EtcdOptions {
+  const match = ETCD_URL.exec(url);
+  if (match === null) {
+    throw invalid("not an etcd URL: write etcd://host:2379,host2:2379/optional/prefix?ca=file (etcds:// for TLS)");
+  }
+  const [, scheme, user, hosts = "", path = "", query = ""] = match;
+  const parameters = parseQuery(query);
+  const files: TlsFiles = pick(parameters, ["ca", "cert", "key", "serverName"]);
+  const secure = scheme === "etcds" || Object.keys(files).length > 0;
+  const dialTimeout = parameters.get("dialTimeout");
+  return {
+    ...(hosts !== "" && { endpoints: decode(hosts).split(",") }),
+    ...(path.replaceAll("/", "") !== "" && { prefix: decode(path) }),
+    ...(parameters.has("layout") && { layout: checkLayout(parameters.get("layout")) }),
+    ...(secure && { tls: files }),
+    ...(user !== undefined && parseUser(user)),
+    ...(dialTimeout !== undefined && { dialTimeoutMs: parseDuration(dialTimeout) }),
+  };
+}
+
+function parseQuery(query: string): Map<Parameter, string> {
+  const parameters = new Map<Parameter, string>();
+  for (const [name, value] of new URLSearchParams(query)) {
+    const known = PARAMETERS.find((parameter) => parameter === name);
+    if (known === undefined) throw invalid(`an etcd URL has no parameter ${JSON.stringify(name)}; it knows ${PARAMETERS.join(", ")}`);
+    if (value === "") throw invalid(`parameter ${name} of the etcd URL is empty`);
+    parameters.set(known, value);
+  }
+  return parameters;
+}
+
+function pick(parameters: ReadonlyMap<Parameter, string>, names: readonly Parameter[]): TlsFiles {
+  return Object.fromEntries(names.flatMap((name) => (parameters.has(name) ? [[name, parameters.get(name)]] : [])));
+}
+
+function parseUser(user: string): { username: string; password?: string } {
+  const [username = "", ...password] = user.split(":");
+  return { username: decode(username), ...(password.length > 0 && { password: decode(password.join(":")) }) };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid("the etcd URL holds a broken %-sequence");
+  }
+}
+
+function parseDuration(text: string): number {
+  const match = /^(\d{1,6})(ms|s)$/.exec(text);
+  if (match === null) throw invalid(`dialTimeout is ${JSON.stringify(text)}; write it as 5s or 500ms`);
+  return Number(match[1]) * (match[2] === "s" ? 1000 : 1);
+}
+
+function checkLayout(layout: unknown): EtcdLayout {
+  if (layout === "queue" || layout === "key") return layout;
+  throw invalid(`layout is ${JSON.stringify(layout)}; it must be "queue" (as Go's concurrency.Election) or "key" (one key)`);
+}
+
+/** Root of all keys: empty, or ending with a slash. A leading slash is kept: to etcd it is a character like any other. */
+export function rootOf(prefix: string | undefined): string {
+  if (prefix === undefined || prefix === "") return "";
+  return prefix.endsWith("/") ? prefix : `${prefix}/`;
+}
+
+export function clientOptions(options: EtcdOptions): EtcdClientOptions {
+  const env = options.env ?? process.env;
+  const { endpoints, secure } = resolveEndpoints(options.endpoints ?? (env["ETCD_ENDPOINTS"] || env["ETCD_ENDPOINT"] || `localhost:${DEFAULT_PORT}`));
+  const tls = options.tls === true || options.tls === undefined ? {} : options.tls;
+  const username = options.username ?? (env["ETCD_USERNAME"] || undefined);
+  const password = options.password ?? env["ETCD_PASSWORD"];
+  if (username !== undefined && password === undefined) {
+    throw invalid("an etcd user name was given without a password: set ETCD_PASSWORD (or the option password)");
+  }
+  if (options.layout !== undefined) checkLayout(options.layout);
+  const { dialTimeoutMs } = options;
+  if (dialTimeoutMs !== undefined && !(dialTimeoutMs >= 1 && dialTimeoutMs <= 600_000)) {
+    throw invalid(`dialTimeoutMs is ${String(dialTimeoutMs)}; it must lie between 1 and 600000`);
+  }
+  return {
+    endpoints,
+    tls: tls !== false && (secure || options.tls !== undefined) ? tls : undefined,
+    credentials: username === undefined || password === undefined ? undefined : { username, password },
+    dialTimeoutMs,
+    clock: options.clock,
+  };
+}
+
+function resolveEndpoints(given: string | readonly string[]): { endpoints: readonly Endpoint[]; secure: boolean } {
+  const list = (typeof given === "string" ? given.split(",") : given).map((text) => parseEndpoint(text));
+  if (list.length === 0) throw invalid("the list of etcd endpoints is empty: name at least one host:port");
+  const secure = list.filter((endpoint) => endpoint.secure === true).length;
+  if (secure > 0 && list.some((endpoint) => endpoint.secure === false)) {
+    throw invalid("etcd endpoints mix http:// and https://: use one of them for all");
+  }
+  return { endpoints: list.map(({ host, port }) => ({ host, port })), secure: secure > 0 };
+}

@@ -1,0 +1,122 @@
+/**
+ * One candidate's place in one election: a key that stands or falls with the
+ * lease it is attached to. A seat is used once; its token, once known, does not
+ * change. What it does not know (did the put arrive?) it remembers as unknown.
+ */
+import { ConclaveError } from "../../core/errors.js";
+import type { CallLimits, EtcdClient, Transaction } from "./client.js";
+
+export type SeatState = "standing" | "held" | "left";
+
+export class Seat {
+  readonly key: string;
+  readonly lease: bigint;
+  readonly election: string;
+  readonly candidate: string;
+  state: SeatState = "standing";
+  /** Create revision of the key, once known. */
+  token: bigint | undefined;
+  /** A put was sent: the key may exist, whether or not an answer came. */
+  sent = false;
+  /** The key whose end would bring our turn, while we wait for it. */
+  predecessor: { readonly key: string; readonly createRevision: bigint } | undefined;
+  /** `askedAt` last handed to core: after this and one ttl nobody can think that it leads by this seat. */
+  handedOut = 0;
+  /** Told when the seat is lost. */
+  onLost: (() => void) | undefined;
+  readonly #client: EtcdClient;
+  #lost: ConclaveError | undefined;
+  #ring: (() => void) | undefined;
+  #rung = false;
+  #unwatch: (() => void) | undefined;
+
+  constructor(client: EtcdClient, key: string, lease: bigint, election: string, candidate: string) {
+    this.#client = client;
+    this.key = key;
+    this.lease = lease;
+    this.election = election;
+    this.candidate = candidate;
+  }
+
+  /** Why the seat is gone for certain, if it is. */
+  get lost(): ConclaveError | undefined {
+    return this.#lost;
+  }
+
+  /** The key is in the store. From here on its removal, by whomever, is news. */
+  entered(token: bigint): void {
+    this.token = token;
+    this.#watch(token + 1n);
+  }
+
+  lose(why: string): void {
+    if (this.#lost !== undefined || this.state === "left") return;
+    this.#lost = new ConclaveError("unavailable", `the place in election "${this.election}" was lost: ${why}`);
+    this.#stopWatching();
+    this.ring();
+    this.onLost?.();
+  }
+
+  /** Nothing of this seat is left in the store, or it is somebody else's task to see to that. */
+  leave(): void {
+    this.state = "left";
+    this.#stopWatching();
+    this.ring();
+  }
+
+  /** Something happened that is worth another look. */
+  ring(): void {
+    this.#rung = true;
+    this.#ring?.();
+  }
+
+  /** Sleeps until {@link ring}. Rings that nobody waited for are not lost. */
+  async rung(signal: AbortSignal): Promise<void> {
+    if (!this.#rung) {
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          this.#ring = undefined;
+          signal.removeEventListener("abort", done);
+          resolve();
+        };
+        this.#ring = done;
+        if (signal.aborted) done();
+        else signal.addEventListener("abort", done);
+      });
+    }
+    this.#rung = false;
+    signal.throwIfAborted();
+    if (this.#lost !== undefined) throw this.#lost;
+  }
+
+  /**
+   * Removes the key, if it is still this very one. Guarded by its create
+   * revision; while that is unknown, by the lease, which no one else uses in
+   * this election.
+   */
+  async vacate(limits: CallLimits): Promise<void> {
+    if (!this.sent || this.#lost !== undefined) return;
+    await this.#client.transaction(removal(this.key, this.token, this.lease), limits);
+  }
+
+  #watch(startRevision: bigint): void {
+    this.#unwatch = this.#client.watch({ key: this.key, startRevision, skip: "puts" }, (notice) => {
+      if (notice.kind === "events") this.lose("its key was deleted");
+      // The next renewals look at the key itself; the gap is theirs.
+      else if (notice.kind === "compacted") this.#watch(notice.revision + 1n);
+    });
+  }
+
+  #stopWatching(): void {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+  }
+}
+
+export function removal(key: string, token: bigint | undefined, lease: bigint): Transaction {
+  const guard =
+    token === undefined
+      ? ({ target: "lease", key, value: lease } as const)
+      : ({ target: "create", key, value: token } as const);
+  return { when: [guard], then: [{ kind: "delete", key }], otherwise: [] };
+}

@@ -1,0 +1,290 @@
+/**
+ * One etcd lease under many seats. It is renewed here, once for all of them:
+ * two requests per third of the ttl, however many elections it serves.
+ *
+ * A renewal is a keep-alive and then one linearizable transaction, and counts
+ * only if both answers carry the same raft term: a deposed cluster leader of
+ * older servers can answer keep-alives for a lease that the new one lets expire.
+ * The transaction must hold a range: etcd serves one without any as a local read.
+ */
+import type { Clock, Timer } from "../../core/clock.js";
+import type { Extension } from "../../core/backend.js";
+import { ConclaveError } from "../../core/errors.js";
+import { bounded } from "../../core/waiting.js";
+import type { EtcdClient, KeyValue, LeaseLife, Operation, TransactionAnswer } from "./client.js";
+import { Seat } from "./seat.js";
+
+/** Seats looked at in one renewal, in turn; etcd takes 128 operations in a transaction. */
+const SEATS_PER_LOOK = 60;
+/** A put without an answer may arrive this much later; its seat is swept that long. */
+const LATE_PUT_MS = 30_000;
+
+interface Stray {
+  readonly seat: Seat;
+  readonly until: number;
+}
+
+export interface SharedLeaseOptions {
+  readonly client: EtcdClient;
+  readonly clock: Clock;
+  readonly id: bigint;
+  readonly ttlMs: number;
+  readonly askedAt: number;
+  /** Called once, when nobody must use it any more. */
+  readonly retired: (lease: SharedLease) => void;
+}
+
+export class SharedLease {
+  readonly id: bigint;
+  readonly ttlMs: number;
+  readonly #client: EtcdClient;
+  readonly #clock: Clock;
+  readonly #retired: (lease: SharedLease) => void;
+  readonly #closing = new AbortController();
+  readonly #seats = new Set<Seat>();
+  readonly #strays = new Map<Seat, Stray>();
+  /** One seat for each election: the lease is part of the key. Strays keep theirs until they are swept. */
+  readonly #elections = new Map<string, Seat>();
+  #extension: Extension;
+  #renewing: Promise<Extension> | undefined;
+  #timer: Timer | undefined;
+  #failures = 0;
+  #cursor = 0;
+  /** Some key this candidate may read, for renewals before any seat is taken. */
+  #anyKey = "";
+  #ended: "lost" | "retired" | undefined;
+
+  constructor(options: SharedLeaseOptions) {
+    this.#client = options.client;
+    this.#clock = options.clock;
+    this.#retired = options.retired;
+    this.id = options.id;
+    this.ttlMs = options.ttlMs;
+    this.#extension = { askedAt: options.askedAt };
+    this.#schedule();
+  }
+
+  get extension(): Extension {
+    return this.#extension;
+  }
+
+  get ended(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  get ageMs(): number {
+    return this.#clock.now() - this.#extension.askedAt;
+  }
+
+  /** Whether a candidate of this election may use it: a key can be had only once. */
+  serves(election: string): boolean {
+    if (this.ended || this.#elections.has(election)) return false;
+    return this.#seats.size > 0 || this.ageMs < this.ttlMs / 2;
+  }
+
+  sit(election: string, key: string, candidate: string): Seat {
+    const seat = new Seat(this.#client, key, this.id, election, candidate);
+    this.#anyKey = key;
+    this.#elections.set(election, seat);
+    this.#seats.add(seat);
+    seat.onLost = () => this.#forget(seat);
+    return seat;
+  }
+
+  /** Our own candidate with this token, if it is one of ours. */
+  candidateOf(election: string, token: bigint): string | undefined {
+    const seat = this.#elections.get(election);
+    return seat?.token === token ? seat.candidate : undefined;
+  }
+
+  /** An extension young enough to build on, renewed if there is none. */
+  async fresh(): Promise<Extension> {
+    return this.ageMs < this.ttlMs / 2 ? this.#extension : this.renew();
+  }
+
+  /** The newest extension, if it is young; else a renewal, shared with everybody who asks meanwhile. */
+  async keep(): Promise<Extension> {
+    return this.ageMs < this.#paceMs ? this.#extension : this.renew();
+  }
+
+  renew(): Promise<Extension> {
+    this.#renewing ??= bounded(this.#clock, this.ttlMs / 4, this.#closing.signal, "renewing the etcd lease", (signal) =>
+      this.#renew(signal),
+    ).finally(() => {
+      this.#renewing = undefined;
+      this.#schedule();
+    });
+    return this.#renewing;
+  }
+
+  /** Takes the seat's key out of the store. If that fails it is tried again as long as the lease lives. */
+  async vacate(seat: Seat, signal: AbortSignal, limitMs: number): Promise<void> {
+    if (seat.state === "left" && !this.#strays.has(seat)) return;
+    try {
+      await seat.vacate({ signal, limitMs });
+    } catch (error) {
+      this.#abandon(seat);
+      throw error;
+    }
+    // With the token unknown, the put itself may still be on its way.
+    if (seat.sent && seat.token === undefined && seat.lost === undefined) this.#abandon(seat);
+    else this.#leave(seat);
+  }
+
+  /** The store answered a write with "no such lease". */
+  notFound(): void {
+    this.#lose();
+  }
+
+  /** Ends it. Revoked, so that nothing is left, unless somebody may still think that it leads. */
+  async close(limitMs: number): Promise<void> {
+    if (this.#ended !== undefined) return;
+    const now = this.#clock.now();
+    const inOffice = [...this.#seats].some((seat) => seat.state === "held" && now < seat.handedOut + this.ttlMs);
+    this.#end("retired");
+    for (const seat of this.#seats) seat.lose("the backend was closed");
+    if (inOffice) return;
+    const never = new AbortController().signal;
+    await this.#client.leaseRevoke(this.id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
+  }
+
+  get #paceMs(): number {
+    return this.ttlMs / 3;
+  }
+
+  async #renew(signal: AbortSignal): Promise<Extension> {
+    const limits = { signal, limitMs: this.ttlMs / 4 };
+    try {
+      const askedAt = this.#clock.now();
+      const life = await this.#client.leaseKeepAlive(this.id, limits);
+      const seats = this.#pick();
+      const answer = await this.#client.transaction({ when: [], then: looks(seats, this.#anyKey), otherwise: [] }, limits);
+      const present = this.#look(seats, answer);
+      this.#judge(life, answer, present, seats.length);
+      this.#extension = { askedAt };
+      this.#failures = 0;
+    } catch (error) {
+      this.#failures++;
+      throw error;
+    }
+    void this.#sweep();
+    return this.#extension;
+  }
+
+  #judge(life: LeaseLife, answer: TransactionAnswer, present: number, looked: number): void {
+    if (life.raftTerm !== answer.raftTerm) {
+      throw new ConclaveError(
+        "unavailable",
+        `etcd's leader changed during a renewal (raft terms ${life.raftTerm} and ${answer.raftTerm}); it does not count, asking again`,
+      );
+    }
+    if (life.ttl > 0n) return;
+    // "No such lease" is believed when the cluster agrees that its keys are gone.
+    if (present > 0) throw new ConclaveError("unavailable", "etcd denied the lease but still has its keys; asking again");
+    this.#lose();
+    throw new ConclaveError("unavailable", `etcd no longer knows the lease (${looked} keys looked for)`);
+  }
+
+  /** What the cluster agreed on, against what each seat believes. Returns how many seats still stand. */
+  #look(seats: readonly Seat[], answer: TransactionAnswer): number {
+    let present = 0;
+    seats.forEach((seat, i) => {
+      const own = answer.results[2 * i]?.kvs[0];
+      const ahead = answer.results[2 * i + 1]?.kvs[0];
+      if (seat.token !== undefined && own?.createRevision === seat.token) present++;
+      else if (seat.token !== undefined && seat.token <= answer.revision) seat.lose("its key is gone");
+      if (seat.predecessor !== undefined && !isStill(seat.predecessor, ahead)) seat.ring();
+    });
+    return present;
+  }
+
+  /** The next seats in turn. */
+  #pick(): Seat[] {
+    const all = [...this.#seats].filter((seat) => seat.token !== undefined);
+    if (all.length <= SEATS_PER_LOOK) return all;
+    this.#cursor %= all.length;
+    const picked = [...all.slice(this.#cursor), ...all.slice(0, this.#cursor)].slice(0, SEATS_PER_LOOK);
+    this.#cursor += SEATS_PER_LOOK;
+    return picked;
+  }
+
+  #schedule(): void {
+    this.#timer?.cancel();
+    if (this.ended) return;
+    const paceMs = this.#paceMs;
+    const retryMs = Math.min(paceMs / 3, (paceMs / 32) * 2 ** Math.min(this.#failures, 5)) * (0.75 + 0.5 * this.#clock.random());
+    const delay = this.#failures > 0 ? retryMs : paceMs - this.ageMs;
+    this.#timer = this.#clock.after(delay, () => this.#tick());
+  }
+
+  #tick(): void {
+    this.#dropExpired();
+    if (this.#seats.size > 0) this.renew().catch(() => {}); // asked again soon; who needs it will hear
+    else void this.close(this.ttlMs / 4); // strays end with it
+  }
+
+  /** Terms that ran out are not released by core: nobody else takes their keys away. */
+  #dropExpired(): void {
+    const now = this.#clock.now();
+    for (const seat of this.#seats) {
+      if (seat.state === "held" && now > seat.handedOut + this.ttlMs) this.#abandon(seat);
+    }
+  }
+
+  /** The seat is nobody's; its key must go, sooner or later. */
+  #abandon(seat: Seat): void {
+    if (seat.state === "left") return;
+    seat.leave();
+    this.#seats.delete(seat);
+    this.#strays.set(seat, { seat, until: seat.token === undefined ? this.#clock.now() + LATE_PUT_MS : 0 });
+  }
+
+  async #sweep(): Promise<void> {
+    const limits = { signal: this.#closing.signal, limitMs: this.ttlMs / 4 };
+    for (const { seat, until } of [...this.#strays.values()]) {
+      try {
+        await seat.vacate(limits);
+      } catch {
+        return; // with the next renewal
+      }
+      if (this.#clock.now() >= until) this.#forget(seat);
+    }
+  }
+
+  #leave(seat: Seat): void {
+    seat.leave();
+    this.#forget(seat);
+  }
+
+  #forget(seat: Seat): void {
+    this.#seats.delete(seat);
+    this.#strays.delete(seat);
+    if (this.#elections.get(seat.election) === seat) this.#elections.delete(seat.election);
+  }
+
+  #lose(): void {
+    this.#end("lost");
+    for (const seat of this.#seats) seat.lose("its lease is gone");
+  }
+
+  #end(how: "lost" | "retired"): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = how;
+    this.#timer?.cancel();
+    this.#closing.abort(new ConclaveError("unavailable", "the etcd lease is gone"));
+    this.#retired(this);
+  }
+}
+
+function isStill(expected: { readonly createRevision: bigint }, kv: KeyValue | undefined): boolean {
+  return kv?.createRevision === expected.createRevision;
+}
+
+/** Two ranges for each seat, and never none at all: without a range the answer would be a local one. */
+function looks(seats: readonly Seat[], anyKey: string): Operation[] {
+  if (seats.length === 0) return [{ kind: "range", key: anyKey, keysOnly: true }];
+  return seats.flatMap((seat) => [
+    { kind: "range", key: seat.key, keysOnly: true } as const,
+    { kind: "range", key: seat.predecessor?.key ?? seat.key, keysOnly: true } as const,
+  ]);
+}

@@ -1,0 +1,244 @@
+/**
+ * etcd for tests: one member or several, on free loopback ports, in a directory
+ * of its own, with or without TLS and authentication. Nothing is left behind.
+ */
+import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.js";
+import { parseEndpoint, type TlsFiles } from "../../src/backends/etcd/client/endpoint.js";
+
+const run = promisify(execFile);
+
+/** Whether etcd and etcdctl are installed (scripts/servers/install does that). */
+export function hasEtcd(): boolean {
+  return ["etcd", "etcdctl"].every((command) => spawnSync(command, ["--help"], { stdio: "ignore" }).status === 0);
+}
+
+export interface EtcdOptions {
+  readonly members?: number;
+  readonly tls?: "server" | "mutual";
+  /** Switches authentication on, with this password for `root`. */
+  readonly rootPassword?: string;
+  /** Milliseconds; etcd's smallest lease is one and a half of it. Default 1000, as etcd's own. */
+  readonly electionMs?: number;
+}
+
+export class EtcdMember {
+  readonly name: string;
+  readonly endpoint: string;
+  readonly peerUrl: string;
+  readonly #directory: string;
+  readonly #args: readonly string[];
+  #process: ChildProcess | undefined;
+
+  constructor(name: string, endpoint: string, peerUrl: string, directory: string, args: readonly string[]) {
+    this.name = name;
+    this.endpoint = endpoint;
+    this.peerUrl = peerUrl;
+    this.#directory = directory;
+    this.#args = args;
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  start(): void {
+    const log = openSync(join(this.#directory, `${this.name}.log`), "a");
+    this.#process = spawn("etcd", [...this.#args], { stdio: ["ignore", log, log] });
+    this.#process.on("error", () => {});
+    closeSync(log);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.kill(signal);
+  }
+
+  /** Ends the process, however stuck it is, and waits for it. Its data stays. */
+  async kill(): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const gone = new Promise((resolve) => child.once("exit", resolve));
+    child.kill("SIGKILL");
+    await gone;
+  }
+}
+
+export class EtcdServer {
+  readonly members: readonly EtcdMember[];
+  readonly directory: string;
+  readonly tls: TlsFiles | undefined;
+  readonly rootPassword: string | undefined;
+
+  private constructor(members: readonly EtcdMember[], directory: string, tls: TlsFiles | undefined, options: EtcdOptions) {
+    this.members = members;
+    this.directory = directory;
+    this.tls = tls;
+    this.rootPassword = options.rootPassword;
+  }
+
+  static async start(options: EtcdOptions = {}): Promise<EtcdServer> {
+    const directory = await mkdtemp(join(tmpdir(), "conclave-etcd-"));
+    const tls = options.tls === undefined ? undefined : await makeCertificates(directory);
+    const count = options.members ?? 1;
+    const ports = await freePorts(2 * count);
+    const scheme = tls === undefined ? "http" : "https";
+    const names = Array.from({ length: count }, (_, i) => `m${i}`);
+    const peers = names.map((name, i) => `${name}=http://127.0.0.1:${ports[2 * i]}`).join(",");
+    const members = names.map((name, i) => {
+      const client = `${scheme}://127.0.0.1:${ports[2 * i + 1]}`;
+      const peer = `http://127.0.0.1:${ports[2 * i]}`;
+      const args = [
+        ...["--name", name, "--data-dir", join(directory, name), "--initial-cluster", peers],
+        ...["--listen-client-urls", client, "--advertise-client-urls", client],
+        ...["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer],
+        ...["--heartbeat-interval", String((options.electionMs ?? 1000) / 10), "--election-timeout", String(options.electionMs ?? 1000)],
+        ...(tls === undefined ? [] : ["--cert-file", join(directory, "server.pem"), "--key-file", join(directory, "server.key")]),
+        ...(options.tls === "mutual" ? ["--client-cert-auth", "--trusted-ca-file", join(directory, "ca.pem")] : []),
+      ];
+      return new EtcdMember(name, `127.0.0.1:${ports[2 * i + 1]}`, peer, directory, args);
+    });
+    const server = new EtcdServer(members, directory, tls, options);
+    try {
+      for (const member of members) member.start();
+      await server.ready();
+      if (options.rootPassword !== undefined) await server.#enableAuth(options.rootPassword);
+    } catch (error) {
+      const log = await readFile(join(directory, "m0.log"), "utf8").catch(() => "");
+      await server.stop();
+      throw new Error(`etcd did not start: ${String(error)}\n${log.slice(-2000)}`, { cause: error });
+    }
+    return server;
+  }
+
+  get endpoints(): string[] {
+    return this.members.map((member) => member.endpoint);
+  }
+
+  /** A client of our own, for looking at the store behind the back of what is tested. */
+  client(endpoints: readonly string[] = this.endpoints): GrpcEtcdClient {
+    return new GrpcEtcdClient({
+      endpoints: endpoints.map(parseEndpoint),
+      tls: this.tls,
+      credentials: this.rootPassword === undefined ? undefined : { username: "root", password: this.rootPassword },
+    });
+  }
+
+  /** Waits until every member that runs answers and knows a leader. */
+  async ready(members: readonly EtcdMember[] = this.members): Promise<void> {
+    const until = performance.now() + 30_000;
+    for (const member of members) {
+      for (;;) {
+        if ((await this.#leaderSeenBy(member)) !== undefined) break;
+        if (performance.now() > until) throw new Error(`${member.name} is not ready after 30 s`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  }
+
+  /** The member that leads the cluster, as the running ones know it. */
+  async leader(): Promise<EtcdMember> {
+    const until = performance.now() + 30_000;
+    while (performance.now() < until) {
+      for (const member of this.members) {
+        const seen = await this.#leaderSeenBy(member);
+        if (seen?.leads === true) return member;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error("the cluster has no leader");
+  }
+
+  async #leaderSeenBy(member: EtcdMember): Promise<{ leads: boolean } | undefined> {
+    if (member.pid === undefined) return undefined;
+    const client = new GrpcEtcdClient({ endpoints: [parseEndpoint(member.endpoint)], tls: this.tls });
+    try {
+      const status = await client.status({ signal: new AbortController().signal, limitMs: 500 });
+      return status.leader === 0n ? undefined : { leads: status.leader === status.memberId };
+    } catch {
+      return undefined;
+    } finally {
+      await client[Symbol.asyncDispose]();
+    }
+  }
+
+  /** Runs etcdctl to its end. */
+  async etcdctl(...args: string[]): Promise<string> {
+    const { stdout } = await run("etcdctl", [...this.etcdctlFlags(), ...args], { env: etcdctlEnv() });
+    return stdout;
+  }
+
+  /** Starts an etcdctl that goes on (elect, lock, watch). */
+  etcdctlProcess(...args: string[]): ChildProcess {
+    return spawn("etcdctl", [...this.etcdctlFlags(), ...args], { env: etcdctlEnv(), stdio: ["ignore", "pipe", "pipe"] });
+  }
+
+  etcdctlFlags(): string[] {
+    const scheme = this.tls === undefined ? "http" : "https";
+    return [
+      ...["--endpoints", this.endpoints.map((endpoint) => `${scheme}://${endpoint}`).join(",")],
+      ...(this.tls?.ca === undefined ? [] : ["--cacert", this.tls.ca]),
+      ...(this.tls?.cert === undefined ? [] : ["--cert", this.tls.cert]),
+      ...(this.tls?.key === undefined ? [] : ["--key", this.tls.key]),
+      ...(this.rootPassword === undefined ? [] : ["--user", `root:${this.rootPassword}`]),
+    ];
+  }
+
+  async #enableAuth(password: string): Promise<void> {
+    const flags = this.etcdctlFlags().filter((flag, i, all) => flag !== "--user" && all[i - 1] !== "--user");
+    const ctl = (...args: string[]): Promise<unknown> => run("etcdctl", [...flags, ...args], { env: etcdctlEnv() });
+    await ctl("user", "add", `root:${password}`);
+    await ctl("user", "grant-role", "root", "root");
+    await ctl("auth", "enable");
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.members.map((member) => member.kill()));
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+function etcdctlEnv(): NodeJS.ProcessEnv {
+  return { PATH: process.env["PATH"], HOME: process.env["HOME"], ETCDCTL_API: "3" };
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, "127.0.0.1");
+      await new Promise((resolve) => server.once("listening", resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/** A CA, a server certificate for the loopback, and a client certificate whose name is `conclave`. */
+async function makeCertificates(directory: string): Promise<TlsFiles> {
+  const path = (name: string): string => join(directory, name);
+  const openssl = (...args: string[]): Promise<unknown> => run("openssl", args);
+  await openssl(
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"],
+    ...["-subj", "/CN=test-ca", "-keyout", path("ca.key"), "-out", path("ca.pem")],
+  );
+  await writeFile(path("ext"), "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n");
+  for (const [name, subject] of [["server", "/CN=localhost"], ["client", "/CN=conclave"]] as const) {
+    await openssl(
+      ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject],
+      ...["-keyout", path(`${name}.key`), "-out", path(`${name}.csr`)],
+    );
+    await openssl(
+      ...["x509", "-req", "-in", path(`${name}.csr`), "-CA", path("ca.pem"), "-CAkey", path("ca.key"), "-CAcreateserial"],
+      ...["-days", "2", "-extfile", path("ext"), "-out", path(`${name}.pem`)],
+    );
+  }
+  return { ca: path("ca.pem"), cert: path("client.pem"), key: path("client.key") };
+}
