@@ -5,6 +5,8 @@
  * dial timeout. A stopped server accepts TCP but says nothing: it never wins.
  */
 import { type ClientHttp2Session, connect } from "node:http2";
+import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import type { Clock, Timer } from "../../../core/clock.js";
 import { onAbort } from "../../../core/waiting.js";
 import { Connection } from "./connection.js";
@@ -131,21 +133,25 @@ export class Channel {
   }
 
   async #attempt(endpoint: Endpoint, index: number, losing: AbortSignal): Promise<Connection> {
-    const { tls, clock, dialTimeoutMs } = this.#options;
+    const { tls, clock } = this.#options;
     const who = authority(endpoint);
     const secure = tls === undefined ? undefined : await readTls(tls);
     losing.throwIfAborted();
     const settings = { initialWindowSize: WINDOW_BYTES };
-    const session = connect(`${secure === undefined ? "http" : "https"}://${who}`, { ...secure, settings });
+    const socket = openSocket(endpoint, secure);
+    // Some faults (a TLS alert after the handshake) are told to the socket alone, some to the session: hear both, always.
+    socket.on("error", () => {});
+    const session = connect(`http://${who}`, { createConnection: () => socket, settings });
+    session.on("error", () => {});
     try {
-      await this.#greeting(session, who, dialTimeoutMs, losing);
+      await this.#greeting(session, socket, who, losing);
     } catch (error) {
-      session.on("error", () => {}); // what comes after we gave up is nobody's
       session.destroy();
+      socket.destroy();
       throw error;
     }
     session.setLocalWindowSize(WINDOW_BYTES);
-    return new Connection(session, who, clock, (connection) => {
+    return new Connection(session, socket, who, clock, (connection) => {
       if (this.#current !== connection) return;
       this.#current = undefined;
       this.#cursor = index + 1; // whatever was wrong with it, try another one first
@@ -153,24 +159,35 @@ export class Channel {
   }
 
   /** Waits for the server's first words. */
-  #greeting(session: ClientHttp2Session, who: string, limitMs: number, losing: AbortSignal): Promise<void> {
+  #greeting(session: ClientHttp2Session, socket: Socket, who: string, losing: AbortSignal): Promise<void> {
+    const { clock, dialTimeoutMs: limitMs } = this.#options;
     return new Promise((resolve, reject) => {
       const done = (settle: () => void): void => {
         timer.cancel();
         unlink();
         session.off("error", failed).off("close", closed).off("remoteSettings", greeted);
+        socket.off("error", failed).off("close", closed);
         settle();
       };
       const failed = (error: Error): void => done(() => reject(error));
       const closed = (): void => failed(silent(`${who} closed the connection during the dial: does it serve TLS (etcds://)?`));
       const greeted = (): void => done(resolve);
-      const timer = this.#options.clock.after(limitMs, () =>
+      const timer = clock.after(limitMs, () =>
         failed(silent(`etcd at ${who} did not answer the dial within ${limitMs} ms: check the address and the network`)),
       );
       const unlink = onAbort(losing, () => failed(silent("another endpoint was faster")));
       session.on("error", failed).on("close", closed).on("remoteSettings", greeted);
+      socket.on("error", failed).on("close", closed);
     });
   }
+}
+
+function openSocket({ host, port }: Endpoint, secure: ConnectionOptions | undefined): Socket {
+  const socket =
+    secure === undefined
+      ? connectTcp({ host, port })
+      : connectTls({ host, port, ALPNProtocols: ["h2"], ...(isIP(host) === 0 && { servername: host }), ...secure });
+  return socket.setNoDelay(true);
 }
 
 function silent(message: string): EtcdError {

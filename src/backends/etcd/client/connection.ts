@@ -5,6 +5,7 @@
  */
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
 import { constants } from "node:http2";
+import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../../core/clock.js";
 import { onAbort } from "../../../core/waiting.js";
 import { EtcdError, statusError } from "./errors.js";
@@ -33,6 +34,7 @@ export class Connection {
   heardAt: number;
   readonly who: string;
   readonly #session: ClientHttp2Session;
+  readonly #socket: Socket;
   readonly #clock: Clock;
   readonly #ended: (connection: Connection) => void;
   #open = 0;
@@ -46,14 +48,16 @@ export class Connection {
   #earlyPings = 0;
   #why: EtcdError | undefined;
 
-  constructor(session: ClientHttp2Session, who: string, clock: Clock, ended: (connection: Connection) => void) {
+  constructor(session: ClientHttp2Session, socket: Socket, who: string, clock: Clock, ended: (connection: Connection) => void) {
     this.#session = session;
+    this.#socket = socket;
     this.who = who;
     this.#clock = clock;
     this.#ended = ended;
     this.heardAt = clock.now();
     session.on("error", () => this.end("the connection broke"));
     session.on("close", () => this.end("the connection was closed"));
+    socket.on("close", () => this.end("the connection was closed"));
     session.on("goaway", () => this.end("the server sent us away"));
   }
 
@@ -68,6 +72,7 @@ export class Connection {
     this.#why = new EtcdError("retriable", "unavailable", `lost the connection to etcd at ${this.who}: ${why}`);
     this.#tick?.cancel();
     this.#session.destroy();
+    this.#socket.destroy();
     this.#ended(this);
   }
 

@@ -1,6 +1,6 @@
 /** Where etcd listens, and how to be sure that it is etcd. */
 import { readFile } from "node:fs/promises";
-import type { SecureClientSessionOptions } from "node:http2";
+import type { ConnectionOptions } from "node:tls";
 import { describe, invalid } from "../../../core/errors.js";
 import { EtcdError } from "./errors.js";
 
@@ -45,7 +45,7 @@ export function authority(endpoint: Endpoint): string {
   return endpoint.host.includes(":") ? `[${endpoint.host}]:${endpoint.port}` : `${endpoint.host}:${endpoint.port}`;
 }
 
-export async function readTls(files: TlsFiles): Promise<SecureClientSessionOptions> {
+export async function readTls(files: TlsFiles): Promise<ConnectionOptions> {
   const [ca, cert, key] = await Promise.all([readPem(files.ca, "ca"), readPem(files.cert, "cert"), readPem(files.key, "key")]);
   return {
     ...(ca && { ca }),

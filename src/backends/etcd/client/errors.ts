@@ -102,22 +102,11 @@ export function isMemberCutOff(error: unknown): boolean {
   return /no leader|request timed out|not capable|server stopped|unhealthy/.test(error.message);
 }
 
-const refused = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ECONNRESET", "ETIMEDOUT"]);
-
 /** Why no connection came about, in words that say what to do. */
 export function dialError(error: unknown, who: string): EtcdError {
   if (error instanceof EtcdError) return error;
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
-  if (code.includes("CERT") || code.includes("SIGNATURE") || code === "UNABLE_TO_VERIFY_LEAF_SIGNATURE") {
-    return new EtcdError(
-      "permanent",
-      "forbidden",
-      `the certificate of etcd at ${who} is not trusted (${code}): give the CA that signed it (?ca=file), ` +
-        `and use a host name that is in the certificate`,
-      { cause: error },
-    );
-  }
-  if (code.startsWith("ERR_SSL") || code.startsWith("ERR_TLS") || code === "EPROTO") {
+  if (code.startsWith("ERR_SSL") || code === "EPROTO") {
     return new EtcdError(
       "permanent",
       "forbidden",
@@ -126,7 +115,16 @@ export function dialError(error: unknown, who: string): EtcdError {
       { cause: error },
     );
   }
-  const hint = refused.has(code) ? ` (${code})` : code === "" ? "" : ` (${code})`;
+  if (code.includes("CERT") || code.includes("SIGNATURE") || code.startsWith("ERR_TLS")) {
+    return new EtcdError(
+      "permanent",
+      "forbidden",
+      `the certificate of etcd at ${who} is not trusted (${code}): give the CA that signed it (?ca=file), ` +
+        `and use a host name that is in the certificate`,
+      { cause: error },
+    );
+  }
+  const hint = code === "" ? "" : ` (${code})`;
   return new EtcdError("retriable", "unavailable", `cannot reach etcd at ${who}${hint}: check that it runs there and that the address is right`, {
     cause: error,
   });
