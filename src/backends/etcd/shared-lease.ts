@@ -153,7 +153,8 @@ export class SharedLease {
   }
 
   async #renew(signal: AbortSignal): Promise<Extension> {
-    const limits = { signal, limitMs: this.ttlMs / 4 };
+    // Shorter than the whole: a connection that has gone silent is found in time for another try elsewhere.
+    const limits = { signal, limitMs: this.ttlMs / 6 };
     try {
       const askedAt = this.#clock.now();
       const life = await this.#client.leaseKeepAlive(this.id, limits);

@@ -56,11 +56,6 @@ export class Channel {
     return this.#dialing;
   }
 
-  /** This connection is no good: the next one goes to another endpoint. */
-  abandon(connection: Connection, why: string): void {
-    connection.end(why);
-  }
-
   close(): void {
     this.#closing.abort(this.#closedError());
     this.#current?.end("the client was closed");

@@ -165,16 +165,17 @@ export class GrpcEtcdClient implements EtcdClient {
         }
       });
     } catch (error) {
-      this.#judge(used, error, sentAt, limitMs, signal);
+      this.#judge(used, error, sentAt, limitMs);
       throw error;
     }
   }
 
   /** Moves on to another endpoint when this one is silent, or has lost the others. */
-  #judge(connection: Connection | undefined, error: unknown, sentAt: number, limitMs: number, signal: AbortSignal): void {
+  #judge(connection: Connection | undefined, error: unknown, sentAt: number, limitMs: number): void {
     if (connection === undefined) return;
-    const timedOut = !signal.aborted && this.#clock.now() - sentAt >= limitMs;
-    if (timedOut && connection.heardAt <= sentAt) this.#channel.abandon(connection, "a request went unanswered");
-    else if (this.#channel.many && isMemberCutOff(error)) this.#channel.abandon(connection, "it has lost the cluster's leader");
+    // Who gave up, the caller or we, does not matter: nothing at all was heard for that long.
+    const waited = this.#clock.now() - sentAt >= 0.9 * limitMs;
+    if (waited && connection.heardAt <= sentAt) connection.end("a request went unanswered");
+    else if (this.#channel.many && isMemberCutOff(error)) connection.end("it has lost the cluster's leader");
   }
 }
