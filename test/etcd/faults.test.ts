@@ -46,7 +46,10 @@ const proxyFor = async (endpoint: string): Promise<TcpProxy> => {
 class Contest {
   readonly elections: readonly Election[];
   readonly tokens: bigint[] = [];
+  /** Terms that were held when another began, though the store had not been told to end them. */
   overlaps = 0;
+  /** The same after the store itself removed the first one's key: known only at the watch event. */
+  removals = 0;
   readonly #stop = new AbortController();
   readonly #runs: Promise<void>[];
 
@@ -55,7 +58,10 @@ class Contest {
     for (const election of elections) {
       election.on("elected", ({ term }) => {
         this.tokens.push(term.token);
-        if (elections.some((other) => other !== election && other.leading)) this.overlaps++;
+        for (const other of elections) {
+          if (other === election || !other.leading) continue;
+          void other.term!.ended.then(({ reason }) => (reason === "revoked" ? this.removals++ : this.overlaps++));
+        }
       });
     }
     this.#runs = elections.map((election) =>
@@ -240,17 +246,23 @@ describe.skipIf(!hasEtcd())("etcd: faults, three members", () => {
     await contest.end();
   });
 
-  it(`cluster leader stopped ${STOPS} times`, { timeout: STOPS * 30_000 }, async () => {
+  // Two faults in one: the old leader of Debian's etcd, when it wakes up, can revoke leases that the new one keeps.
+  it(`cluster leader stopped ${STOPS} times, and woken again`, { timeout: STOPS * 30_000 }, async () => {
     const contest = threeCandidates("/stops");
     for (let i = 0; i < STOPS; i++) {
+      let stopped: EtcdMember | undefined;
       await round(contest, async (member) => {
+        stopped = member;
         member.signal("SIGSTOP");
         await pause(2 * TTL);
-        member.signal("SIGCONT");
       });
-      await server.ready();
+      await round(contest, async () => {
+        stopped?.signal("SIGCONT");
+        await server.ready();
+      });
     }
     await contest.end();
+    if (contest.removals > 0) console.warn(`${contest.removals} terms overlapped after etcd revoked a live lease`);
   });
 
   it("a candidate cut from one member, then from all", { timeout: 60_000 }, async () => {

@@ -134,6 +134,13 @@ export class Connection {
     const unframer = new Unframer();
     let failure: EtcdError | undefined;
     let finished = false; // the server said how it ended
+    let messages = 0;
+    let told = false;
+    const end = (): void => {
+      if (told) return;
+      told = true;
+      handlers.ended(failure);
+    };
     const judge = (headers: IncomingHttpHeaders): void => {
       this.#heard();
       const status = headers["grpc-status"];
@@ -142,13 +149,18 @@ export class Connection {
       if (status === undefined) return;
       finished = true;
       if (status !== "0") failure = statusError(Number(status), decodeMessage(headers["grpc-message"]), this.who);
+      // All is said; the stream's own end comes a little later.
+      if (failure !== undefined || messages > 0) end();
     };
     request.on("response", judge);
     request.on("trailers", judge);
     request.on("data", (chunk: Buffer) => {
       this.#heard();
       try {
-        for (const message of unframer.push(chunk)) handlers.message(message);
+        for (const message of unframer.push(chunk)) {
+          messages++;
+          handlers.message(message);
+        }
       } catch (cause) {
         failure = new EtcdError("retriable", "unavailable", `etcd at ${this.who} sent an unreadable answer`, { cause });
         request.close(constants.NGHTTP2_PROTOCOL_ERROR);
@@ -158,7 +170,7 @@ export class Connection {
     request.on("close", () => {
       this.#open--;
       if (failure === undefined && !finished) failure = this.#why ?? this.#cutShort();
-      handlers.ended(failure);
+      end();
     });
     this.#open++;
     this.#arm();
