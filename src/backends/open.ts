@@ -14,6 +14,8 @@ export interface Room {
   /** Shown in help and error messages. No credentials in it. */
   readonly example: string;
   open(url: URL): Promise<Backend>;
+  /** For URLs that Node's URL cannot hold (several hosts with ports): given the text as it is, instead of {@link open}. */
+  openText?(url: string): Promise<Backend>;
   /** What its backends declare, for the table in the docs. */
   guarantees(): Promise<Guarantees>;
 }
@@ -42,14 +44,24 @@ const kubernetes: Room = {
   guarantees: async () => (await import("./kubernetes/index.js")).GUARANTEES,
 };
 
+const etcd: Room = {
+  name: "etcd",
+  schemes: ["etcd", "etcds"],
+  example: "etcd://host:2379,host:2379/prefix",
+  open: async (url) => (await import("./etcd/index.js")).openEtcd(url),
+  openText: async (url) => (await import("./etcd/index.js")).openEtcd(url),
+  guarantees: async () => (await import("./etcd/index.js")).etcdBackend({ env: {} }).guarantees,
+};
+
 /** Every room there is. The docs' table, the CLI's help and the conformance matrix are made from this list. */
-export const rooms: readonly Room[] = [file, kubernetes, memory];
+export const rooms: readonly Room[] = [file, etcd, kubernetes, memory];
 
 /** Opens the backend a URL names; without one, files in the user's own directory. */
 export async function openBackend(url: string | URL = "file:"): Promise<Backend> {
-  const parsed = parse(url);
-  const scheme = parsed.protocol.slice(0, -1);
+  const scheme = typeof url === "string" ? (/^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? "") : url.protocol.slice(0, -1);
   const room = rooms.find((candidate) => candidate.schemes.includes(scheme));
+  if (typeof url === "string" && room?.openText !== undefined) return room.openText(url);
+  const parsed = parse(url);
   if (room === undefined) {
     const known = rooms.map(({ example }) => example).join(", ");
     throw invalid(`no backend for "${scheme}:" URLs; use one of ${known}`);

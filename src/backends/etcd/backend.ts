@@ -65,8 +65,8 @@ export class EtcdBackend implements Backend {
       expiry: "store",
       token: "revision",
       succession: this.#layout.succession,
-      // The server's own minimum is higher with usual settings (2 s); it says so when asked for less.
-      ttl: { minMs: 1_000, stepMs: 1_000 },
+      // What a server with its usual election timeout grants at least; one with a longer timeout says so when asked.
+      ttl: { minMs: 2_000, stepMs: 1_000 },
     };
   }
 
