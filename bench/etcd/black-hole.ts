@@ -20,7 +20,12 @@ type Overlap = number;
 async function ours(server: EtcdServer, run: number): Promise<Overlap> {
   const proxy = await TcpProxy.start({ port: parseEndpoint(server.endpoints[0]!).port });
   const stand = (endpoint: string): Election =>
-    new Election({ name: `hole/${run}`, backend: etcdBackend({ endpoints: endpoint, env: {} }), ttlMs: TTL_MS, closeBackend: true });
+    new Election({
+      name: `hole/${run}`,
+      backend: etcdBackend({ endpoints: endpoint, env: {} }),
+      ttlMs: TTL_MS,
+      closeBackend: true,
+    });
   const [a, b] = [stand(proxy.endpoint), stand(server.endpoints[0]!)];
   const term = await a.campaign();
   let ended = Infinity;
@@ -41,7 +46,8 @@ async function theirs(server: EtcdServer, run: number): Promise<Overlap> {
   const proxy = await TcpProxy.start({ port: parseEndpoint(server.endpoints[0]!).port });
   const open = (endpoint: string): Etcd3 => new Etcd3({ hosts: `http://${endpoint}` });
   const [clientA, clientB] = [open(proxy.endpoint), open(server.endpoints[0]!)];
-  const stand = (client: Etcd3, value: string) => client.election(`hole-${run}`, TTL_MS / 1000).campaign(value);
+  const stand = (client: Etcd3, value: string) =>
+    client.election(`hole-${run}`, TTL_MS / 1000).campaign(value);
   const a = stand(clientA, "a");
   await new Promise((resolve) => a.once("elected", resolve));
   const lost = new Promise<number>((resolve) => a.once("error", () => resolve(performance.now())));

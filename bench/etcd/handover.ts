@@ -31,7 +31,11 @@ export async function* roundTrip(server: EtcdServer): AsyncGenerator<Row> {
   const etcd3 = new Etcd3({ hosts: server.endpoints.map((endpoint) => `http://${endpoint}`) });
   const theirs = await timed(PUTS, async () => etcd3.put("bench").value("x"));
   etcd3.close();
-  yield { what: "put, round trip", result: show(summarize(ours)), beside: `etcd3 (grpc-js): ${show(summarize(theirs))}` };
+  yield {
+    what: "put, round trip",
+    result: show(summarize(ours)),
+    beside: `etcd3 (grpc-js): ${show(summarize(theirs))}`,
+  };
 }
 
 export async function* handover(server: EtcdServer): AsyncGenerator<Row> {
@@ -47,9 +51,15 @@ export async function* handover(server: EtcdServer): AsyncGenerator<Row> {
 async function oursHandover(server: EtcdServer): Promise<number[]> {
   const client = server.client();
   const limits = { signal: new AbortController().signal, limitMs: 5_000 };
-  const standing = async (): Promise<number> => (await client.range({ key: "ours/", rangeEnd: "ours0", keysOnly: true }, limits)).length;
+  const standing = async (): Promise<number> =>
+    (await client.range({ key: "ours/", rangeEnd: "ours0", keysOnly: true }, limits)).length;
   const elections = [0, 1].map(
-    () => new Election({ name: "ours", backend: etcdBackend({ endpoints: server.endpoints, env: {} }), closeBackend: true }),
+    () =>
+      new Election({
+        name: "ours",
+        backend: etcdBackend({ endpoints: server.endpoints, env: {} }),
+        closeBackend: true,
+      }),
   );
   const samples: number[] = [];
   let term = await elections[0]!.campaign();
@@ -83,7 +93,8 @@ function elect(server: EtcdServer, i: number): Elect {
 async function etcdctlHandover(server: EtcdServer): Promise<number[]> {
   const client = server.client();
   const limits = { signal: new AbortController().signal, limitMs: 5_000 };
-  const standing = async (): Promise<number> => (await client.range({ key: "theirs/", rangeEnd: "theirs0", keysOnly: true }, limits)).length;
+  const standing = async (): Promise<number> =>
+    (await client.range({ key: "theirs/", rangeEnd: "theirs0", keysOnly: true }, limits)).length;
   const samples: number[] = [];
   let leader = elect(server, 0);
   await leader.leads;

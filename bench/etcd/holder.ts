@@ -7,7 +7,8 @@ import { Election } from "../../src/core/election.js";
 const [endpoint = "", count = "0"] = process.argv.slice(2);
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
-const say = (event: string, more: object = {}): void => void process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
+const say = (event: string, more: object = {}): void =>
+  void process.stdout.write(`${JSON.stringify({ event, ...more })}\n`);
 
 const backend = etcdBackend({ endpoints: endpoint, env: {} });
 const warm = new Election({ name: `warm-${process.pid}`, backend });
@@ -30,7 +31,11 @@ for (let i = 0; i < Number(count); i++) {
       collect();
       const after = process.memoryUsage();
       const bytes = after.heapUsed + after.external - before.heapUsed - before.external;
-      say("all", { wonMs, heapPerElection: bytes / elections.length, rssPerElection: (after.rss - before.rss) / elections.length });
+      say("all", {
+        wonMs,
+        heapPerElection: bytes / elections.length,
+        rssPerElection: (after.rss - before.rss) / elections.length,
+      });
     }, 1_000);
   });
 }

@@ -11,7 +11,10 @@ const FOLLOWERS = 20;
 /** Requests and stream messages the server has received so far, by its own count. */
 export async function requests(server: EtcdServer): Promise<number> {
   const page = await (await fetch(`http://${server.endpoints[0]}/metrics`)).text();
-  return [...page.matchAll(/^grpc_server_msg_received_total\{.*\} (\S+)$/gm)].reduce((sum, match) => sum + Number(match[1]), 0);
+  return [...page.matchAll(/^grpc_server_msg_received_total\{.*\} (\S+)$/gm)].reduce(
+    (sum, match) => sum + Number(match[1]),
+    0,
+  );
 }
 
 export async function perSecond(server: EtcdServer, ms: number): Promise<number> {
@@ -26,14 +29,23 @@ export async function* idle(server: EtcdServer): AsyncGenerator<Row> {
   const elections = Array.from(
     { length: 1 + FOLLOWERS },
     () =>
-      new Election({ name: "idle", backend: etcdBackend({ endpoints: server.endpoints, env: {} }), ttlMs: TTL_MS, closeBackend: true }),
+      new Election({
+        name: "idle",
+        backend: etcdBackend({ endpoints: server.endpoints, env: {} }),
+        ttlMs: TTL_MS,
+        closeBackend: true,
+      }),
   );
   const stop = new AbortController();
   const runs = elections.map((election) =>
-    election.run((term) => new Promise((resolve) => term.signal.addEventListener("abort", () => resolve())), { signal: stop.signal }),
+    election.run((term) => new Promise((resolve) => term.signal.addEventListener("abort", () => resolve())), {
+      signal: stop.signal,
+    }),
   );
   await until(
-    async () => (await client.range({ key: "idle/", rangeEnd: "idle0", keysOnly: true }, limits)).length === elections.length,
+    async () =>
+      (await client.range({ key: "idle/", rangeEnd: "idle0", keysOnly: true }, limits)).length ===
+      elections.length,
   );
   await client[Symbol.asyncDispose]();
   const rate = await perSecond(server, 3 * TTL_MS);

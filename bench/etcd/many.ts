@@ -20,7 +20,9 @@ interface All {
 
 function holder(server: EtcdServer): { child: ChildProcess; all: Promise<All>; at: () => number } {
   const script = fileURLToPath(new URL("holder.js", import.meta.url));
-  const child = spawn(process.execPath, [script, server.endpoints[0]!, String(ELECTIONS)], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [script, server.endpoints[0]!, String(ELECTIONS)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let at = 0;
   const all = new Promise<All>((resolve) => {
     createInterface({ input: child.stdout }).on("line", (line) => {
@@ -39,7 +41,10 @@ export async function* many(server: EtcdServer): AsyncGenerator<Row> {
   const first = holder(server);
   const won = await first.all;
   const label = ELECTIONS.toLocaleString("en");
-  yield { what: `${label} elections in one process: time to win all`, result: `${(won.wonMs / 1000).toFixed(1)} s` };
+  yield {
+    what: `${label} elections in one process: time to win all`,
+    result: `${(won.wonMs / 1000).toFixed(1)} s`,
+  };
   yield {
     what: `${label} elections: memory of each`,
     result: `${(won.heapPerElection / 1024).toFixed(1)} KB of heap, ${(won.rssPerElection / 1024).toFixed(1)} KB of rss`,
@@ -57,7 +62,11 @@ export async function* many(server: EtcdServer): AsyncGenerator<Row> {
     return kvs.length === 2 * ELECTIONS;
   }, 120_000);
   const waiting = await perSecond(server, TTL_MS);
-  yield { what: `${label} waiting behind them: requests/s of both, idle`, result: waiting.toFixed(2), beside: "two leases: twice the above" };
+  yield {
+    what: `${label} waiting behind them: requests/s of both, idle`,
+    result: waiting.toFixed(2),
+    beside: "two leases: twice the above",
+  };
   const killed = performance.now();
   first.child.kill("SIGKILL");
   await second.all;

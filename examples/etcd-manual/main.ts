@@ -11,7 +11,8 @@ import { etcdBackend } from "conclave/etcd";
 import type { Term } from "conclave";
 
 await using backend = etcdBackend({ layout: "key" });
-const stand = (id: string): Election => new Election({ name: "jobs/nightly", backend, id, value: id, ttlMs: 5_000 });
+const stand = (id: string): Election =>
+  new Election({ name: "jobs/nightly", backend, id, value: id, ttlMs: 5_000 });
 
 async function tryThenWait(election: Election): Promise<Term> {
   for (;;) {

@@ -19,7 +19,9 @@ const stop = new AbortController();
 process.once("SIGTERM", () => stop.abort());
 process.once("SIGINT", () => stop.abort());
 
-election.on("error", ({ error }) => console.log(`trouble: ${error instanceof Error ? error.message : String(error)}`));
+election.on("error", ({ error }) =>
+  console.log(`trouble: ${error instanceof Error ? error.message : String(error)}`),
+);
 
 console.log("standing");
 await election.run(

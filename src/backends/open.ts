@@ -58,7 +58,10 @@ export const rooms: readonly Room[] = [file, etcd, kubernetes, memory];
 
 /** Opens the backend a URL names; without one, files in the user's own directory. */
 export async function openBackend(url: string | URL = "file:"): Promise<Backend> {
-  const scheme = typeof url === "string" ? (/^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? "") : url.protocol.slice(0, -1);
+  const scheme =
+    typeof url === "string"
+      ? (/^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? "")
+      : url.protocol.slice(0, -1);
   const room = rooms.find((candidate) => candidate.schemes.includes(scheme));
   if (typeof url === "string" && room?.openText !== undefined) return room.openText(url);
   const parsed = parse(url);

@@ -76,7 +76,10 @@ describe.skipIf(!hasEtcd())("etcd client", () => {
 
   it("carries many watches on one stream and leaves out what was filtered", async () => {
     const seen = new Map<string, WatchEvent[]>();
-    const { revision } = await client.transaction({ when: [], then: [{ kind: "range", key: "w" }], otherwise: [] }, limits());
+    const { revision } = await client.transaction(
+      { when: [], then: [{ kind: "range", key: "w" }], otherwise: [] },
+      limits(),
+    );
     const stops = Array.from({ length: 500 }, (_, i) => {
       const key = `w/${i}`;
       return client.watch({ key, startRevision: revision + 1n, skip: "puts" }, (notice) => {
@@ -86,7 +89,9 @@ describe.skipIf(!hasEtcd())("etcd client", () => {
     for (let i = 0; i < 500; i++) await client.put(`w/${i}`, "x", undefined, limits());
     for (let i = 0; i < 500; i++) await client.delete(`w/${i}`, undefined, limits());
     await until(() => seen.size === 500);
-    expect([...seen.values()].every((events) => events.length === 1 && events[0]?.type === "delete")).toBe(true);
+    expect([...seen.values()].every((events) => events.length === 1 && events[0]?.type === "delete")).toBe(
+      true,
+    );
     for (const stop of stops) stop();
   });
 
@@ -94,7 +99,10 @@ describe.skipIf(!hasEtcd())("etcd client", () => {
     const proxy = await TcpProxy.start({ port: parseEndpoint(server.endpoints[0]!).port });
     const watcher = new GrpcEtcdClient({ endpoints: [parseEndpoint(proxy.endpoint)] });
     const values: string[] = [];
-    const { revision } = await client.transaction({ when: [], then: [{ kind: "range", key: "r" }], otherwise: [] }, limits());
+    const { revision } = await client.transaction(
+      { when: [], then: [{ kind: "range", key: "r" }], otherwise: [] },
+      limits(),
+    );
     watcher.watch({ key: "resume", startRevision: revision + 1n }, (notice) => {
       if (notice.kind === "events") values.push(...notice.events.map((event) => event.kv.value));
     });
@@ -116,7 +124,10 @@ describe.skipIf(!hasEtcd())("etcd client", () => {
   it("says that history was compacted", async () => {
     await client.put("c", "1", undefined, limits());
     await client.put("c", "2", undefined, limits());
-    const { revision } = await client.transaction({ when: [], then: [{ kind: "range", key: "c" }], otherwise: [] }, limits());
+    const { revision } = await client.transaction(
+      { when: [], then: [{ kind: "range", key: "c" }], otherwise: [] },
+      limits(),
+    );
     await server.etcdctl("compact", String(revision));
     const notices: WatchNotice[] = [];
     client.watch({ key: "c", startRevision: 1n }, (notice) => notices.push(notice));
@@ -124,26 +135,33 @@ describe.skipIf(!hasEtcd())("etcd client", () => {
     expect(notices).toEqual([{ kind: "compacted", revision }]);
   });
 
-  it("finds a connection that fell silent by pings, and goes on when it is back", { timeout: 20_000 }, async () => {
-    const proxy = await TcpProxy.start({ port: parseEndpoint(server.endpoints[0]!).port });
-    const watcher = new GrpcEtcdClient({ endpoints: [parseEndpoint(proxy.endpoint)] });
-    const values: string[] = [];
-    const { revision } = await watcher.transaction({ when: [], then: [{ kind: "range", key: "s" }], otherwise: [] }, limits());
-    watcher.watch({ key: "silent", startRevision: revision + 1n }, (notice) => {
-      if (notice.kind === "events") values.push(...notice.events.map((event) => event.kv.value));
-    });
-    await client.put("silent", "before", undefined, limits());
-    await until(() => values.length === 1);
-    proxy.blackHole();
-    await client.put("silent", "in the hole", undefined, limits());
-    proxy.heal(); // the old connection stays dead, and nobody tells
-    const started = performance.now();
-    await until(() => values.length === 2, 15_000);
-    expect(performance.now() - started).toBeLessThan(12_000);
-    expect(values).toEqual(["before", "in the hole"]);
-    await watcher[Symbol.asyncDispose]();
-    await proxy.close();
-  });
+  it(
+    "finds a connection that fell silent by pings, and goes on when it is back",
+    { timeout: 20_000 },
+    async () => {
+      const proxy = await TcpProxy.start({ port: parseEndpoint(server.endpoints[0]!).port });
+      const watcher = new GrpcEtcdClient({ endpoints: [parseEndpoint(proxy.endpoint)] });
+      const values: string[] = [];
+      const { revision } = await watcher.transaction(
+        { when: [], then: [{ kind: "range", key: "s" }], otherwise: [] },
+        limits(),
+      );
+      watcher.watch({ key: "silent", startRevision: revision + 1n }, (notice) => {
+        if (notice.kind === "events") values.push(...notice.events.map((event) => event.kv.value));
+      });
+      await client.put("silent", "before", undefined, limits());
+      await until(() => values.length === 1);
+      proxy.blackHole();
+      await client.put("silent", "in the hole", undefined, limits());
+      proxy.heal(); // the old connection stays dead, and nobody tells
+      const started = performance.now();
+      await until(() => values.length === 2, 15_000);
+      expect(performance.now() - started).toBeLessThan(12_000);
+      expect(values).toEqual(["before", "in the hole"]);
+      await watcher[Symbol.asyncDispose]();
+      await proxy.close();
+    },
+  );
 
   it("moves to another endpoint when one is silent", async () => {
     const hole = await TcpProxy.start({ port: 1 });

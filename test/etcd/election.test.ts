@@ -49,7 +49,9 @@ describe.skipIf(!hasEtcd())("elections on etcd", () => {
   }
 
   const keysOf = async (name: string): Promise<string[]> =>
-    (await client.range({ key: `${name}/`, rangeEnd: `${name}0`, sort: "oldest-first" }, limits)).map((kv) => kv.key);
+    (await client.range({ key: `${name}/`, rangeEnd: `${name}0`, sort: "oldest-first" }, limits)).map(
+      (kv) => kv.key,
+    );
 
   function etcdctl(...args: string[]): { child: ChildProcess; lines: string[] } {
     const child = server.etcdctlProcess(...args);
@@ -121,7 +123,9 @@ describe.skipIf(!hasEtcd())("elections on etcd", () => {
     const options = { backend, ttlMs: TTL };
     const elections = Array.from({ length: 20 }, (_, i) => stand(`${name}-${i}`, options));
     await Promise.all(elections.map((election) => election.campaign()));
-    const leases = new Set((await client.range({ key: name, rangeEnd: `${name}0` }, limits)).map((kv) => kv.lease));
+    const leases = new Set(
+      (await client.range({ key: name, rangeEnd: `${name}0` }, limits)).map((kv) => kv.lease),
+    );
     expect(leases.size).toBe(1);
     const rival = stand(`${name}-0`, options);
     const won = rival.campaign();
@@ -240,14 +244,18 @@ describe.skipIf(!hasEtcd())("elections on etcd", () => {
     const seen: (string | null)[] = [];
     const stop = new AbortController();
     const watching = (async () => {
-      for await (const leader of stand(name).observe({ signal: stop.signal })) seen.push(leader?.value ?? null);
+      for await (const leader of stand(name).observe({ signal: stop.signal }))
+        seen.push(leader?.value ?? null);
     })();
     const term = await a.campaign();
     const waiting = b.campaign();
     await until(async () => (await keysOf(name)).length === 2);
     for (let round = 0; round < 3; round++) {
       await client.put("noise", String(round), undefined, limits);
-      const { revision } = await client.transaction({ when: [], then: [{ kind: "range", key: "noise" }], otherwise: [] }, limits);
+      const { revision } = await client.transaction(
+        { when: [], then: [{ kind: "range", key: "noise" }], otherwise: [] },
+        limits,
+      );
       await server.etcdctl("compact", String(revision));
     }
     await term.resign();
@@ -297,7 +305,8 @@ describe.skipIf(!hasEtcd())("elections on etcd", () => {
 
   it("stands beside a hand-written program with one key (layout=key)", async () => {
     const name = freshName();
-    const key = async (): Promise<string | undefined> => (await client.range({ key: name }, limits))[0]?.value;
+    const key = async (): Promise<string | undefined> =>
+      (await client.range({ key: name }, limits))[0]?.value;
     const { id } = await client.leaseGrant(60n, limits);
     await client.put(name, "theirs", id, limits);
     const [a, b] = [

@@ -19,7 +19,9 @@ describe.skipIf(!hasEtcd())("etcd examples", () => {
   afterAll(() => server.stop());
 
   it.each(["etcd", "etcd-manual"])("%s", async (name) => {
-    const expected = readFileSync(join(ROOT, "examples", name, "expected.txt"), "utf8").trimEnd().split("\n");
+    const expected = readFileSync(join(ROOT, "examples", name, "expected.txt"), "utf8")
+      .trimEnd()
+      .split("\n");
     const child = spawn(process.execPath, [join(ROOT, ".build/examples", name, "main.js")], {
       cwd: ROOT,
       env: { PATH: process.env["PATH"], ETCD_ENDPOINTS: server.endpoints.join(",") },

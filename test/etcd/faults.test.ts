@@ -28,7 +28,12 @@ async function cleanUp(): Promise<void> {
 }
 
 function stand(name: string, endpoints: readonly string[]): Election {
-  const election = new Election({ name, backend: etcdBackend({ endpoints, env: {} }), ttlMs: TTL, closeBackend: true });
+  const election = new Election({
+    name,
+    backend: etcdBackend({ endpoints, env: {} }),
+    ttlMs: TTL,
+    closeBackend: true,
+  });
   cleanups.push(() => election.close());
   return election;
 }
@@ -60,14 +65,19 @@ class Contest {
         this.tokens.push(term.token);
         for (const other of elections) {
           if (other === election || !other.leading) continue;
-          void other.term!.ended.then(({ reason }) => (reason === "revoked" ? this.removals++ : this.overlaps++));
+          void other.term!.ended.then(({ reason }) =>
+            reason === "revoked" ? this.removals++ : this.overlaps++,
+          );
         }
       });
     }
     this.#runs = elections.map((election) =>
-      election.run((term) => new Promise((resolve) => term.signal.addEventListener("abort", () => resolve())), {
-        signal: this.#stop.signal,
-      }),
+      election.run(
+        (term) => new Promise((resolve) => term.signal.addEventListener("abort", () => resolve())),
+        {
+          signal: this.#stop.signal,
+        },
+      ),
     );
     cleanups.push(() => this.end());
   }
@@ -97,7 +107,9 @@ describe.skipIf(!hasEtcd())("etcd: faults, one member", () => {
   });
 
   const keysOf = async (name: string): Promise<readonly string[]> =>
-    (await client.range({ key: `${name}/`, rangeEnd: `${name}0`, sort: "oldest-first" }, limits)).map((kv) => kv.key);
+    (await client.range({ key: `${name}/`, rangeEnd: `${name}0`, sort: "oldest-first" }, limits)).map(
+      (kv) => kv.key,
+    );
 
   it("a leader in a black hole stops before the next one starts: 30 times", { timeout: 60_000 }, async () => {
     const gaps = await Promise.all(
@@ -153,28 +165,32 @@ describe.skipIf(!hasEtcd())("etcd: faults, one member", () => {
     expect(contest.tokens).toEqual([...contest.tokens].sort((x, y) => (x < y ? -1 : 1)));
   });
 
-  it("a waiting candidate stopped for two ttls never leads on its dead key", { timeout: 60_000 }, async () => {
-    const name = "/stopped";
-    const first = stand(name, server.endpoints);
-    const term = await first.campaign();
-    const { child, events } = candidate(server.endpoints.join(","), name);
-    await until(async () => (await keysOf(name)).length === 2);
-    const deadKey = (await keysOf(name))[1];
-    child.kill("SIGSTOP");
-    await pause(500);
-    await term.resign();
-    await pause(2 * TTL - 500);
-    const second = stand(name, server.endpoints);
-    const newTerm = await second.campaign(); // its key is gone with its lease
-    expect(await keysOf(name)).not.toContain(deadKey);
-    child.kill("SIGCONT");
-    await until(async () => (await keysOf(name)).length === 2, 3 * TTL); // it stands again, behind
-    expect(events.filter((event) => event.event === "elected")).toEqual([]);
-    expect(newTerm.held).toBe(true);
-    await newTerm.resign();
-    await until(() => events.some((event) => event.event === "elected"), 3 * TTL);
-    expect(events.find((event) => event.event === "elected")?.held).toBe(true);
-  });
+  it(
+    "a waiting candidate stopped for two ttls never leads on its dead key",
+    { timeout: 60_000 },
+    async () => {
+      const name = "/stopped";
+      const first = stand(name, server.endpoints);
+      const term = await first.campaign();
+      const { child, events } = candidate(server.endpoints.join(","), name);
+      await until(async () => (await keysOf(name)).length === 2);
+      const deadKey = (await keysOf(name))[1];
+      child.kill("SIGSTOP");
+      await pause(500);
+      await term.resign();
+      await pause(2 * TTL - 500);
+      const second = stand(name, server.endpoints);
+      const newTerm = await second.campaign(); // its key is gone with its lease
+      expect(await keysOf(name)).not.toContain(deadKey);
+      child.kill("SIGCONT");
+      await until(async () => (await keysOf(name)).length === 2, 3 * TTL); // it stands again, behind
+      expect(events.filter((event) => event.event === "elected")).toEqual([]);
+      expect(newTerm.held).toBe(true);
+      await newTerm.resign();
+      await until(() => events.some((event) => event.event === "elected"), 3 * TTL);
+      expect(events.find((event) => event.event === "elected")?.held).toBe(true);
+    },
+  );
 
   it("a killed leader is followed within its ttl and a moment", { timeout: 60_000 }, async () => {
     const name = "/killed";
@@ -197,7 +213,9 @@ interface Said {
 /** Needs `npm run build`, which `make test` does first. */
 function candidate(endpoints: string, name: string): { child: ChildProcess; events: Said[] } {
   const script = fileURLToPath(new URL("fixtures/candidate.mjs", import.meta.url));
-  const child = spawn(process.execPath, [script, endpoints, name, String(TTL)], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [script, endpoints, name, String(TTL)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const events: Said[] = [];
   createInterface({ input: child.stdout }).on("line", (line) => events.push(JSON.parse(line) as Said));
   cleanups.push(async () => {
@@ -231,20 +249,26 @@ describe.skipIf(!hasEtcd())("etcd: faults, three members", () => {
   }
 
   const threeCandidates = (name: string): Contest =>
-    new Contest([0, 1, 2].map((i) => stand(name, [...server.endpoints.slice(i), ...server.endpoints.slice(0, i)])));
+    new Contest(
+      [0, 1, 2].map((i) => stand(name, [...server.endpoints.slice(i), ...server.endpoints.slice(0, i)])),
+    );
 
-  it(`cluster leader killed ${KILLS} times and restarted with its data`, { timeout: KILLS * 25_000 }, async () => {
-    const contest = threeCandidates("/kills");
-    for (let i = 0; i < KILLS; i++) {
-      await round(contest, async (member) => {
-        await member.kill();
-        await pause(TTL);
-        member.start();
-      });
-      await server.ready();
-    }
-    await contest.end();
-  });
+  it(
+    `cluster leader killed ${KILLS} times and restarted with its data`,
+    { timeout: KILLS * 25_000 },
+    async () => {
+      const contest = threeCandidates("/kills");
+      for (let i = 0; i < KILLS; i++) {
+        await round(contest, async (member) => {
+          await member.kill();
+          await pause(TTL);
+          member.start();
+        });
+        await server.ready();
+      }
+      await contest.end();
+    },
+  );
 
   // Two faults in one: the old leader of Debian's etcd, when it wakes up, can revoke leases that the new one keeps.
   it(`cluster leader stopped ${STOPS} times, and woken again`, { timeout: STOPS * 30_000 }, async () => {
@@ -262,12 +286,16 @@ describe.skipIf(!hasEtcd())("etcd: faults, three members", () => {
       });
     }
     await contest.end();
-    if (contest.removals > 0) console.warn(`${contest.removals} terms overlapped after etcd revoked a live lease`);
+    if (contest.removals > 0)
+      console.warn(`${contest.removals} terms overlapped after etcd revoked a live lease`);
   });
 
   it("a candidate cut from one member, then from all", { timeout: 60_000 }, async () => {
     const proxies = await Promise.all(server.endpoints.map((endpoint) => proxyFor(endpoint)));
-    const a = stand("/cuts", proxies.map((proxy) => proxy.endpoint));
+    const a = stand(
+      "/cuts",
+      proxies.map((proxy) => proxy.endpoint),
+    );
     const b = stand("/cuts", server.endpoints);
     const only = new Contest([a]);
     await until(() => a.leading);

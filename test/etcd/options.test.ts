@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseEndpoint } from "../../src/backends/etcd/client/endpoint.js";
 import { Unframer, frame } from "../../src/backends/etcd/client/framing.js";
@@ -8,7 +8,11 @@ import { clientOptions, parseEtcdUrl, rootOf } from "../../src/backends/etcd/opt
 
 describe("etcd URL and environment", () => {
   it("takes several hosts, a prefix, TLS files and a layout", () => {
-    expect(parseEtcdUrl("etcd://h1:2379,h2:2380/a/b?ca=/ca.pem&cert=/c.pem&key=/k.pem&layout=key&dialTimeout=500ms")).toEqual({
+    expect(
+      parseEtcdUrl(
+        "etcd://h1:2379,h2:2380/a/b?ca=/ca.pem&cert=/c.pem&key=/k.pem&layout=key&dialTimeout=500ms",
+      ),
+    ).toEqual({
       endpoints: ["h1:2379", "h2:2380"],
       prefix: "/a/b",
       tls: { ca: "/ca.pem", cert: "/c.pem", key: "/k.pem" },
@@ -16,7 +20,11 @@ describe("etcd URL and environment", () => {
       dialTimeoutMs: 500,
     });
     expect(parseEtcdUrl("etcds://h")).toEqual({ endpoints: ["h"], tls: {} });
-    expect(parseEtcdUrl("etcd://us%40er:p%3Aw@h")).toEqual({ endpoints: ["h"], username: "us@er", password: "p:w" });
+    expect(parseEtcdUrl("etcd://us%40er:p%3Aw@h")).toEqual({
+      endpoints: ["h"],
+      username: "us@er",
+      password: "p:w",
+    });
     expect(parseEtcdUrl("etcd:///election")).toEqual({ prefix: "/election" });
   });
 
@@ -30,7 +38,10 @@ describe("etcd URL and environment", () => {
     ]);
     expect(clientOptions({ env: { ETCD_ENDPOINTS: "https://b" } }).tls).toEqual({});
     expect(clientOptions({ env: {}, endpoints: "[::1]:7" }).endpoints).toEqual([{ host: "::1", port: 7 }]);
-    expect(clientOptions({ env: { ETCD_USERNAME: "u", ETCD_PASSWORD: "p" } }).credentials).toEqual({ username: "u", password: "p" });
+    expect(clientOptions({ env: { ETCD_USERNAME: "u", ETCD_PASSWORD: "p" } }).credentials).toEqual({
+      username: "u",
+      password: "p",
+    });
   });
 
   it.each([
@@ -47,7 +58,9 @@ describe("etcd URL and environment", () => {
 
   it("never shows a password in a refusal", () => {
     for (const text of ["http://u:geheim@h", "u:geheim@h:1"]) {
-      expect(() => parseEndpoint(text)).toThrow(expect.not.objectContaining({ message: expect.stringContaining("geheim") }));
+      expect(() => parseEndpoint(text)).toThrow(
+        expect.not.objectContaining({ message: expect.stringContaining("geheim") }),
+      );
     }
     expect(() => clientOptions({ env: { ETCD_USERNAME: "u" } })).toThrow(/without a password/);
     expect(() => parseEtcdUrl("etcd://u:geheim@h#x")).toThrow(/^not an etcd URL: write/);
@@ -57,7 +70,10 @@ describe("etcd URL and environment", () => {
 describe("etcd keys", () => {
   it("lays elections out as Go does", () => {
     const keys = new Keys("");
-    expect(keys.queue("/election/scheduler")).toEqual({ key: "/election/scheduler/", rangeEnd: "/election/scheduler0" });
+    expect(keys.queue("/election/scheduler")).toEqual({
+      key: "/election/scheduler/",
+      rangeEnd: "/election/scheduler0",
+    });
     expect(new Keys(rootOf("/app")).election("a")).toBe("/app/a");
     expect(hex(0x694d_7f3a_2b1c_0a0dn)).toBe("694d7f3a2b1c0a0d");
     expect(hex(0xfn)).toBe("f");
@@ -103,13 +119,18 @@ describe("etcd wire format", () => {
 
   it("puts frames together however they were cut", () => {
     fc.assert(
-      fc.property(fc.array(fc.uint8Array({ maxLength: 50 })), fc.integer({ min: 1, max: 20 }), (messages, size) => {
-        const wire = Buffer.concat(messages.map(frame));
-        const unframer = new Unframer();
-        const out: Buffer[] = [];
-        for (let at = 0; at < wire.length; at += size) out.push(...unframer.push(wire.subarray(at, at + size)));
-        expect(out.map((message) => [...message])).toEqual(messages.map((message) => [...message]));
-      }),
+      fc.property(
+        fc.array(fc.uint8Array({ maxLength: 50 })),
+        fc.integer({ min: 1, max: 20 }),
+        (messages, size) => {
+          const wire = Buffer.concat(messages.map(frame));
+          const unframer = new Unframer();
+          const out: Buffer[] = [];
+          for (let at = 0; at < wire.length; at += size)
+            out.push(...unframer.push(wire.subarray(at, at + size)));
+          expect(out.map((message) => [...message])).toEqual(messages.map((message) => [...message]));
+        },
+      ),
     );
     expect(() => new Unframer().push(Buffer.from([0, 255, 255, 255, 255]))).toThrow(RangeError);
   });

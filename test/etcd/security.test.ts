@@ -12,7 +12,8 @@ const SECRET = "correct horse battery";
 /** Everything a person or a log could see of an error. */
 function visible(error: unknown): string {
   const parts: string[] = [];
-  for (let at: unknown = error; at instanceof Error; at = at.cause) parts.push(at.message, at.stack ?? "", JSON.stringify(at));
+  for (let at: unknown = error; at instanceof Error; at = at.cause)
+    parts.push(at.message, at.stack ?? "", JSON.stringify(at));
   return parts.join("\n");
 }
 
@@ -40,7 +41,10 @@ describe.skipIf(!hasEtcd())("etcd: TLS, authentication and clear errors", () => 
     await Promise.all([secured.stop(), guarded.stop()]);
   });
 
-  async function fails(backend: Backend, ttlMs = 20_000): Promise<Error & { code: string; retriable: boolean }> {
+  async function fails(
+    backend: Backend,
+    ttlMs = 20_000,
+  ): Promise<Error & { code: string; retriable: boolean }> {
     backends.push(backend);
     const election = new Election({ name: "e", backend, ttlMs });
     const error = await election.tryCampaign().then(
@@ -71,9 +75,17 @@ describe.skipIf(!hasEtcd())("etcd: TLS, authentication and clear errors", () => 
   it("reads the files anew for every connection", async () => {
     const path = (file: string): string => join(secured.directory, file);
     await writeFile(path("rotating.pem"), "not yet");
-    const backend = etcdBackend({ endpoints: secured.endpoints, tls: { ...secured.tls, ca: path("rotating.pem") }, env: {} });
+    const backend = etcdBackend({
+      endpoints: secured.endpoints,
+      tls: { ...secured.tls, ca: path("rotating.pem") },
+      env: {},
+    });
     expect(await fails(backend)).toMatchObject({ code: "forbidden" });
-    const again = etcdBackend({ endpoints: secured.endpoints, tls: { ...secured.tls, ca: path("rotating.pem") }, env: {} });
+    const again = etcdBackend({
+      endpoints: secured.endpoints,
+      tls: { ...secured.tls, ca: path("rotating.pem") },
+      env: {},
+    });
     const election = new Election({ name: "rotated", backend: again, ttlMs: 20_000 });
     backends.push(again);
     await expect(election.tryCampaign()).rejects.toMatchObject({ code: "forbidden" });
@@ -83,7 +95,13 @@ describe.skipIf(!hasEtcd())("etcd: TLS, authentication and clear errors", () => 
   });
 
   it("wrong CA", async () => {
-    const error = await fails(etcdBackend({ endpoints: secured.endpoints, tls: { cert: secured.tls?.cert, key: secured.tls?.key }, env: {} }));
+    const error = await fails(
+      etcdBackend({
+        endpoints: secured.endpoints,
+        tls: { cert: secured.tls?.cert, key: secured.tls?.key },
+        env: {},
+      }),
+    );
     expect(error).toMatchObject({ code: "forbidden", retriable: false });
     expect(error.message).toMatch(/certificate of etcd at .* is not trusted .*give the CA/);
   });
@@ -94,13 +112,17 @@ describe.skipIf(!hasEtcd())("etcd: TLS, authentication and clear errors", () => 
   });
 
   it("a missing file", async () => {
-    const error = await fails(etcdBackend({ endpoints: secured.endpoints, tls: { ca: "/nowhere/ca.pem" }, env: {} }));
+    const error = await fails(
+      etcdBackend({ endpoints: secured.endpoints, tls: { ca: "/nowhere/ca.pem" }, env: {} }),
+    );
     expect(error).toMatchObject({ code: "invalid", retriable: false });
     expect(error.message).toContain("/nowhere/ca.pem");
   });
 
   it("a client certificate is demanded", async () => {
-    const error = await fails(etcdBackend({ endpoints: secured.endpoints, tls: { ca: secured.tls?.ca }, env: {} }));
+    const error = await fails(
+      etcdBackend({ endpoints: secured.endpoints, tls: { ca: secured.tls?.ca }, env: {} }),
+    );
     expect(error.message).toMatch(/client certificate/);
   });
 
@@ -125,19 +147,25 @@ describe.skipIf(!hasEtcd())("etcd: TLS, authentication and clear errors", () => 
   it("missing role; a role for one prefix is enough", async () => {
     const error = await fails(guardedBackend("limited", "limited-password", "/other/"));
     expect(error).toMatchObject({ code: "forbidden", retriable: false });
-    expect(error.message).toMatch(/denied permission: grant the user's role readwrite .*etcdctl role grant-permission/);
+    expect(error.message).toMatch(
+      /denied permission: grant the user's role readwrite .*etcdctl role grant-permission/,
+    );
     await works(guardedBackend("limited", "limited-password", "/app"));
   });
 
   it("unreachable endpoint", async () => {
     const error = await fails(etcdBackend({ endpoints: "127.0.0.1:1", env: {} }));
     expect(error).toMatchObject({ code: "unavailable", retriable: true });
-    expect(error.message).toMatch(/cannot reach etcd at 127.0.0.1:1 \(ECONNREFUSED\): check that it runs there/);
+    expect(error.message).toMatch(
+      /cannot reach etcd at 127.0.0.1:1 \(ECONNREFUSED\): check that it runs there/,
+    );
   });
 
   it("ttl below the server's minimum", async () => {
     const error = await fails(guardedBackend("root", SECRET), 3_000);
     expect(error).toMatchObject({ code: "invalid", retriable: false });
-    expect(error.message).toMatch(/a lease of 3 s was asked for, but etcd grants no less than 8 s .*use a ttl of at least 8 s/);
+    expect(error.message).toMatch(
+      /a lease of 3 s was asked for, but etcd grants no less than 8 s .*use a ttl of at least 8 s/,
+    );
   });
 });

@@ -16,7 +16,9 @@ const run = promisify(execFile);
 
 /** Whether etcd and etcdctl are installed (scripts/servers/install does that). */
 export function hasEtcd(): boolean {
-  return ["etcd", "etcdctl"].every((command) => spawnSync(command, ["--help"], { stdio: "ignore" }).status === 0);
+  return ["etcd", "etcdctl"].every(
+    (command) => spawnSync(command, ["--help"], { stdio: "ignore" }).status === 0,
+  );
 }
 
 export interface EtcdOptions {
@@ -76,7 +78,12 @@ export class EtcdServer {
   readonly tls: TlsFiles | undefined;
   readonly rootPassword: string | undefined;
 
-  private constructor(members: readonly EtcdMember[], directory: string, tls: TlsFiles | undefined, options: EtcdOptions) {
+  private constructor(
+    members: readonly EtcdMember[],
+    directory: string,
+    tls: TlsFiles | undefined,
+    options: EtcdOptions,
+  ) {
     this.members = members;
     this.directory = directory;
     this.tls = tls;
@@ -98,9 +105,18 @@ export class EtcdServer {
         ...["--name", name, "--data-dir", join(directory, name), "--initial-cluster", peers],
         ...["--listen-client-urls", client, "--advertise-client-urls", client],
         ...["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer],
-        ...["--heartbeat-interval", String((options.electionMs ?? 1000) / 10), "--election-timeout", String(options.electionMs ?? 1000)],
-        ...(tls === undefined ? [] : ["--cert-file", join(directory, "server.pem"), "--key-file", join(directory, "server.key")]),
-        ...(options.tls === "mutual" ? ["--client-cert-auth", "--trusted-ca-file", join(directory, "ca.pem")] : []),
+        ...[
+          "--heartbeat-interval",
+          String((options.electionMs ?? 1000) / 10),
+          "--election-timeout",
+          String(options.electionMs ?? 1000),
+        ],
+        ...(tls === undefined
+          ? []
+          : ["--cert-file", join(directory, "server.pem"), "--key-file", join(directory, "server.key")]),
+        ...(options.tls === "mutual"
+          ? ["--client-cert-auth", "--trusted-ca-file", join(directory, "ca.pem")]
+          : []),
       ];
       return new EtcdMember(name, `127.0.0.1:${ports[2 * i + 1]}`, peer, directory, args);
     });
@@ -126,7 +142,8 @@ export class EtcdServer {
     return new GrpcEtcdClient({
       endpoints: endpoints.map(parseEndpoint),
       tls: this.tls,
-      credentials: this.rootPassword === undefined ? undefined : { username: "root", password: this.rootPassword },
+      credentials:
+        this.rootPassword === undefined ? undefined : { username: "root", password: this.rootPassword },
     });
   }
 
@@ -176,7 +193,10 @@ export class EtcdServer {
 
   /** Starts an etcdctl that goes on (elect, lock, watch). */
   etcdctlProcess(...args: string[]): ChildProcess {
-    return spawn("etcdctl", [...this.etcdctlFlags(), ...args], { env: etcdctlEnv(), stdio: ["ignore", "pipe", "pipe"] });
+    return spawn("etcdctl", [...this.etcdctlFlags(), ...args], {
+      env: etcdctlEnv(),
+      stdio: ["ignore", "pipe", "pipe"],
+    });
   }
 
   etcdctlFlags(): string[] {
@@ -192,7 +212,8 @@ export class EtcdServer {
 
   async #enableAuth(password: string): Promise<void> {
     const flags = this.etcdctlFlags().filter((flag, i, all) => flag !== "--user" && all[i - 1] !== "--user");
-    const ctl = (...args: string[]): Promise<unknown> => run("etcdctl", [...flags, ...args], { env: etcdctlEnv() });
+    const ctl = (...args: string[]): Promise<unknown> =>
+      run("etcdctl", [...flags, ...args], { env: etcdctlEnv() });
     await ctl("user", "add", `root:${password}`);
     await ctl("user", "grant-role", "root", "root");
     await ctl("auth", "enable");
@@ -229,14 +250,30 @@ async function makeCertificates(directory: string): Promise<TlsFiles> {
     ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"],
     ...["-subj", "/CN=test-ca", "-keyout", path("ca.key"), "-out", path("ca.pem")],
   );
-  await writeFile(path("ext"), "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n");
-  for (const [name, subject] of [["server", "/CN=localhost"], ["client", "/CN=conclave"]] as const) {
+  await writeFile(
+    path("ext"),
+    "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n",
+  );
+  for (const [name, subject] of [
+    ["server", "/CN=localhost"],
+    ["client", "/CN=conclave"],
+  ] as const) {
     await openssl(
       ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject],
       ...["-keyout", path(`${name}.key`), "-out", path(`${name}.csr`)],
     );
     await openssl(
-      ...["x509", "-req", "-in", path(`${name}.csr`), "-CA", path("ca.pem"), "-CAkey", path("ca.key"), "-CAcreateserial"],
+      ...[
+        "x509",
+        "-req",
+        "-in",
+        path(`${name}.csr`),
+        "-CA",
+        path("ca.pem"),
+        "-CAkey",
+        path("ca.key"),
+        "-CAcreateserial",
+      ],
       ...["-days", "2", "-extfile", path("ext"), "-out", path(`${name}.pem`)],
     );
   }

@@ -80,7 +80,8 @@ export class EtcdBackend implements Backend {
       const won = await this.#layout.stand({ client: this.#client, seat, lease, value, wait, limits });
       signal.throwIfAborted();
       if (seat.lost !== undefined) throw seat.lost;
-      if (won && seat.token !== undefined) return new EtcdHold(this.#client, seat, seat.token, lease, attemptMs);
+      if (won && seat.token !== undefined)
+        return new EtcdHold(this.#client, seat, seat.token, lease, attemptMs);
       await this.#withdraw(seat, lease);
       return null;
     } catch (error) {
@@ -93,7 +94,9 @@ export class EtcdBackend implements Backend {
   observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null> {
     this.#assertOpen();
     const describe = (kv: KeyValue): Leader => ({
-      candidate: this.#leases.candidateOf(election, kv.lease, kv.createRevision) ?? this.#layout.leaderId(election, kv),
+      candidate:
+        this.#leases.candidateOf(election, kv.lease, kv.createRevision) ??
+        this.#layout.leaderId(election, kv),
       token: kv.createRevision,
       value: kv.value,
     });
@@ -125,6 +128,7 @@ export class EtcdBackend implements Backend {
   }
 
   #assertOpen(): void {
-    if (this.#closed !== undefined) throw new ConclaveError("state", "this etcd backend is closed; open a new one");
+    if (this.#closed !== undefined)
+      throw new ConclaveError("state", "this etcd backend is closed; open a new one");
   }
 }

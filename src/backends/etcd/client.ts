@@ -100,7 +100,7 @@ export type WatchNotice =
   /** History up to this revision is gone; what happened must be read. The watch is over. */
   | { readonly kind: "compacted"; readonly revision: bigint }
   /** Refused by the server. The watch is over. A lost connection is not a failure: it is resumed. */
-  | { readonly kind: "failed"; readonly error: unknown };
+  | { readonly kind: "failed"; readonly error: Error };
 
 export interface EtcdClient extends AsyncDisposable {
   transaction(transaction: Transaction, limits: CallLimits): Promise<TransactionAnswer>;

@@ -20,14 +20,17 @@ export class Keys {
 
   /** `root`: empty, or a prefix that ends with a slash. */
   constructor(root: string) {
-    if (root !== "" && !root.endsWith("/")) throw invalid(`the key prefix ${JSON.stringify(root)} must end with a slash`);
+    if (root !== "" && !root.endsWith("/"))
+      throw invalid(`the key prefix ${JSON.stringify(root)} must end with a slash`);
     this.#root = root;
   }
 
   /** Key of the election itself, for the layout of one key. */
   election(name: string): string {
     if (`${name}/`.startsWith(RECORDS)) {
-      throw invalid(`election name ${JSON.stringify(name)} is taken by this library's records; choose another`);
+      throw invalid(
+        `election name ${JSON.stringify(name)} is taken by this library's records; choose another`,
+      );
     }
     return this.#root + name;
   }

@@ -33,7 +33,7 @@ export interface Layout {
 async function waitFor(standing: Standing, ahead: KeyValue, after: bigint): Promise<void> {
   const { client, seat, limits } = standing;
   seat.predecessor = { key: ahead.key, createRevision: ahead.createRevision };
-  let refused: unknown;
+  let refused: Error | undefined;
   const unwatch = client.watch({ key: ahead.key, startRevision: after + 1n, skip: "puts" }, (notice) => {
     if (notice.kind === "failed") refused = notice.error;
     seat.ring(); // deleted, compacted or refused: look again

@@ -48,7 +48,9 @@ export class LeasePool {
 
   async close(limitMs: number): Promise<void> {
     this.#closing.abort(closed());
-    await Promise.allSettled([...this.#leases.values()].flatMap((set) => [...set].map((lease) => lease.close(limitMs))));
+    await Promise.allSettled(
+      [...this.#leases.values()].flatMap((set) => [...set].map((lease) => lease.close(limitMs))),
+    );
   }
 
   /** One request, however many candidates wait for it. */
@@ -64,8 +66,12 @@ export class LeasePool {
 
   async #ask(seconds: number, limitMs: number): Promise<SharedLease> {
     const askedAt = this.#clock.now();
-    const { id, ttl } = await bounded(this.#clock, limitMs, this.#closing.signal, "the etcd lease grant", (signal) =>
-      this.#client.leaseGrant(BigInt(seconds), { signal, limitMs }),
+    const { id, ttl } = await bounded(
+      this.#clock,
+      limitMs,
+      this.#closing.signal,
+      "the etcd lease grant",
+      (signal) => this.#client.leaseGrant(BigInt(seconds), { signal, limitMs }),
     );
     if (this.#closing.signal.aborted || ttl !== BigInt(seconds)) {
       const never = new AbortController().signal;

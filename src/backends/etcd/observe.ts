@@ -18,7 +18,10 @@ export interface Observation {
   readonly describe: (kv: KeyValue) => Leader;
 }
 
-export async function* observeLeader(observation: Observation, options: ObserveOptions): AsyncGenerator<Leader | null> {
+export async function* observeLeader(
+  observation: Observation,
+  options: ObserveOptions,
+): AsyncGenerator<Leader | null> {
   const { client, clock, range, describe } = observation;
   const { signal, pollMs } = options;
   const limits = { signal, limitMs: options.attemptMs };
@@ -49,7 +52,8 @@ export async function* observeLeader(observation: Observation, options: ObserveO
 
 /** The key's newest value, unless it was deleted meanwhile. */
 function newest(kv: KeyValue, events: readonly WatchEvent[]): KeyValue | undefined {
-  if (events.some((event) => event.type === "delete" || event.kv.createRevision !== kv.createRevision)) return undefined;
+  if (events.some((event) => event.type === "delete" || event.kv.createRevision !== kv.createRevision))
+    return undefined;
   return events.at(-1)?.kv;
 }
 

@@ -37,7 +37,9 @@ const ETCD_URL = /^(etcds?):\/\/(?:([^@/?#]*)@)?([^/?#]*)(\/[^?#]*)?(?:\?([^#]*)
 export function parseEtcdUrl(url: string): EtcdOptions {
   const match = ETCD_URL.exec(url);
   if (match === null) {
-    throw invalid("not an etcd URL: write etcd://host:2379,host2:2379/optional/prefix?ca=file (etcds:// for TLS)");
+    throw invalid(
+      "not an etcd URL: write etcd://host:2379,host2:2379/optional/prefix?ca=file (etcds:// for TLS)",
+    );
   }
   const [, scheme, user, hosts = "", path = "", query = ""] = match;
   const parameters = parseQuery(query);
@@ -58,7 +60,10 @@ function parseQuery(query: string): Map<Parameter, string> {
   const parameters = new Map<Parameter, string>();
   for (const [name, value] of new URLSearchParams(query)) {
     const known = PARAMETERS.find((parameter) => parameter === name);
-    if (known === undefined) throw invalid(`an etcd URL has no parameter ${JSON.stringify(name)}; it knows ${PARAMETERS.join(", ")}`);
+    if (known === undefined)
+      throw invalid(
+        `an etcd URL has no parameter ${JSON.stringify(name)}; it knows ${PARAMETERS.join(", ")}`,
+      );
     if (value === "") throw invalid(`parameter ${name} of the etcd URL is empty`);
     parameters.set(known, value);
   }
@@ -66,7 +71,9 @@ function parseQuery(query: string): Map<Parameter, string> {
 }
 
 function pick(parameters: ReadonlyMap<Parameter, string>, names: readonly Parameter[]): TlsFiles {
-  return Object.fromEntries(names.flatMap((name) => (parameters.has(name) ? [[name, parameters.get(name)]] : [])));
+  return Object.fromEntries(
+    names.flatMap((name) => (parameters.has(name) ? [[name, parameters.get(name)]] : [])),
+  );
 }
 
 function parseUser(user: string): { username: string; password?: string } {
@@ -90,7 +97,9 @@ function parseDuration(text: string): number {
 
 function checkLayout(layout: unknown): EtcdLayout {
   if (layout === "queue" || layout === "key") return layout;
-  throw invalid(`layout is ${JSON.stringify(layout)}; it must be "queue" (as Go's concurrency.Election) or "key" (one key)`);
+  throw invalid(
+    `layout is ${JSON.stringify(layout)}; it must be "queue" (as Go's concurrency.Election) or "key" (one key)`,
+  );
 }
 
 /** Root of all keys: empty, or ending with a slash. A leading slash is kept: to etcd it is a character like any other. */
@@ -101,12 +110,16 @@ export function rootOf(prefix: string | undefined): string {
 
 export function clientOptions(options: EtcdOptions): EtcdClientOptions {
   const env = options.env ?? process.env;
-  const { endpoints, secure } = resolveEndpoints(options.endpoints ?? (env["ETCD_ENDPOINTS"] || env["ETCD_ENDPOINT"] || `localhost:${DEFAULT_PORT}`));
+  const { endpoints, secure } = resolveEndpoints(
+    options.endpoints ?? (env["ETCD_ENDPOINTS"] || env["ETCD_ENDPOINT"] || `localhost:${DEFAULT_PORT}`),
+  );
   const tls = options.tls === true || options.tls === undefined ? {} : options.tls;
   const username = options.username ?? (env["ETCD_USERNAME"] || undefined);
   const password = options.password ?? env["ETCD_PASSWORD"];
   if (username !== undefined && password === undefined) {
-    throw invalid("an etcd user name was given without a password: set ETCD_PASSWORD (or the option password)");
+    throw invalid(
+      "an etcd user name was given without a password: set ETCD_PASSWORD (or the option password)",
+    );
   }
   if (options.layout !== undefined) checkLayout(options.layout);
   const { dialTimeoutMs } = options;
@@ -122,7 +135,10 @@ export function clientOptions(options: EtcdOptions): EtcdClientOptions {
   };
 }
 
-function resolveEndpoints(given: string | readonly string[]): { endpoints: readonly Endpoint[]; secure: boolean } {
+function resolveEndpoints(given: string | readonly string[]): {
+  endpoints: readonly Endpoint[];
+  secure: boolean;
+} {
   const list = (typeof given === "string" ? given.split(",") : given).map((text) => parseEndpoint(text));
   if (list.length === 0) throw invalid("the list of etcd endpoints is empty: name at least one host:port");
   const secure = list.filter((endpoint) => endpoint.secure === true).length;

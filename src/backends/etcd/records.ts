@@ -25,7 +25,12 @@ export class EtcdRecords implements RecordStore {
     return kv === undefined ? null : { version: kv.modRevision, record: kv.value };
   }
 
-  async write(name: string, expected: bigint | null, record: string, { signal }: CallOptions): Promise<Entry | null> {
+  async write(
+    name: string,
+    expected: bigint | null,
+    record: string,
+    { signal }: CallOptions,
+  ): Promise<Entry | null> {
     const key = this.#keys.record(name);
     const answer = await this.#client.transaction(
       {

@@ -51,7 +51,10 @@ export class Seat {
 
   lose(why: string): void {
     if (this.#lost !== undefined || this.state === "left") return;
-    this.#lost = new ConclaveError("unavailable", `the place in election "${this.election}" was lost: ${why}`);
+    this.#lost = new ConclaveError(
+      "unavailable",
+      `the place in election "${this.election}" was lost: ${why}`,
+    );
     this.#stopWatching();
     this.ring();
     this.onLost?.();

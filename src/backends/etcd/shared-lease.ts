@@ -108,8 +108,12 @@ export class SharedLease {
   }
 
   renew(): Promise<Extension> {
-    this.#renewing ??= bounded(this.#clock, this.ttlMs / 4, this.#closing.signal, "renewing the etcd lease", (signal) =>
-      this.#renew(signal),
+    this.#renewing ??= bounded(
+      this.#clock,
+      this.ttlMs / 4,
+      this.#closing.signal,
+      "renewing the etcd lease",
+      (signal) => this.#renew(signal),
     ).finally(() => {
       this.#renewing = undefined;
       this.#schedule();
@@ -140,7 +144,9 @@ export class SharedLease {
   async close(limitMs: number): Promise<void> {
     if (this.#ended !== undefined) return;
     const now = this.#clock.now();
-    const inOffice = [...this.#seats].some((seat) => seat.state === "held" && now < seat.handedOut + this.ttlMs);
+    const inOffice = [...this.#seats].some(
+      (seat) => seat.state === "held" && now < seat.handedOut + this.ttlMs,
+    );
     this.#end("retired");
     for (const seat of this.#seats) seat.lose("the backend was closed");
     if (inOffice) return;
@@ -159,7 +165,10 @@ export class SharedLease {
       const askedAt = this.#clock.now();
       const life = await this.#client.leaseKeepAlive(this.id, limits);
       const seats = this.#pick();
-      const answer = await this.#client.transaction({ when: [], then: looks(seats, this.#anyKey), otherwise: [] }, limits);
+      const answer = await this.#client.transaction(
+        { when: [], then: looks(seats, this.#anyKey), otherwise: [] },
+        limits,
+      );
       const present = this.#look(seats, answer);
       this.#judge(life, answer, present, seats.length);
       this.#extension = { askedAt };
@@ -181,7 +190,8 @@ export class SharedLease {
     }
     if (life.ttl > 0n) return;
     // "No such lease" is believed when the cluster agrees that its keys are gone.
-    if (present > 0) throw new ConclaveError("unavailable", "etcd denied the lease but still has its keys; asking again");
+    if (present > 0)
+      throw new ConclaveError("unavailable", "etcd denied the lease but still has its keys; asking again");
     this.#lose();
     throw new ConclaveError("unavailable", `etcd no longer knows the lease (${looked} keys looked for)`);
   }
@@ -213,7 +223,9 @@ export class SharedLease {
     this.#timer?.cancel();
     if (this.ended) return;
     const paceMs = this.#paceMs;
-    const retryMs = Math.min(paceMs / 3, (paceMs / 32) * 2 ** Math.min(this.#failures, 5)) * (0.75 + 0.5 * this.#clock.random());
+    const retryMs =
+      Math.min(paceMs / 3, (paceMs / 32) * 2 ** Math.min(this.#failures, 5)) *
+      (0.75 + 0.5 * this.#clock.random());
     const delay = this.#failures > 0 ? retryMs : paceMs - this.ageMs;
     this.#timer = this.#clock.after(delay, () => this.#tick());
   }

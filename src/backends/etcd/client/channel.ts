@@ -116,7 +116,8 @@ export class Channel {
             running--;
             const failure = dialError(error, authority(endpoint));
             // What is permanent says more than that some other member is down.
-            if (firstError === undefined || firstError.kind !== "permanent") firstError = failure.kind === "permanent" ? failure : (firstError ?? failure);
+            if (firstError === undefined || firstError.kind !== "permanent")
+              firstError = failure.kind === "permanent" ? failure : (firstError ?? failure);
             if (settled) return;
             if (running === 0 && next >= order.length) finish(() => reject(firstError));
             else start();
@@ -165,10 +166,15 @@ export class Channel {
         settle();
       };
       const failed = (error: Error): void => done(() => reject(error));
-      const closed = (): void => failed(silent(`${who} closed the connection during the dial: does it serve TLS (etcds://)?`));
+      const closed = (): void =>
+        failed(silent(`${who} closed the connection during the dial: does it serve TLS (etcds://)?`));
       const greeted = (): void => done(resolve);
       const timer = clock.after(limitMs, () =>
-        failed(silent(`etcd at ${who} did not answer the dial within ${limitMs} ms: check the address and the network`)),
+        failed(
+          silent(
+            `etcd at ${who} did not answer the dial within ${limitMs} ms: check the address and the network`,
+          ),
+        ),
       );
       const unlink = onAbort(losing, () => failed(silent("another endpoint was faster")));
       session.on("error", failed).on("close", closed).on("remoteSettings", greeted);
@@ -181,7 +187,13 @@ function openSocket({ host, port }: Endpoint, secure: ConnectionOptions | undefi
   const socket =
     secure === undefined
       ? connectTcp({ host, port })
-      : connectTls({ host, port, ALPNProtocols: ["h2"], ...(isIP(host) === 0 && { servername: host }), ...secure });
+      : connectTls({
+          host,
+          port,
+          ALPNProtocols: ["h2"],
+          ...(isIP(host) === 0 && { servername: host }),
+          ...secure,
+        });
   return socket.setNoDelay(true);
 }
 

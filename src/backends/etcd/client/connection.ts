@@ -3,7 +3,12 @@
  * bytes or an error come out. A connection that fell silent is found by pings
  * and ends; it is never repaired, only replaced.
  */
-import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
+import type {
+  ClientHttp2Session,
+  ClientHttp2Stream,
+  IncomingHttpHeaders,
+  OutgoingHttpHeaders,
+} from "node:http2";
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../../core/clock.js";
@@ -48,7 +53,13 @@ export class Connection {
   #earlyPings = 0;
   #why: EtcdError | undefined;
 
-  constructor(session: ClientHttp2Session, socket: Socket, who: string, clock: Clock, ended: (connection: Connection) => void) {
+  constructor(
+    session: ClientHttp2Session,
+    socket: Socket,
+    who: string,
+    clock: Clock,
+    ended: (connection: Connection) => void,
+  ) {
     this.#session = session;
     this.#socket = socket;
     this.who = who;
@@ -69,7 +80,11 @@ export class Connection {
   end(why: string): void {
     if (!this.#alive) return;
     this.#alive = false;
-    this.#why = new EtcdError("retriable", "unavailable", `lost the connection to etcd at ${this.who}: ${why}`);
+    this.#why = new EtcdError(
+      "retriable",
+      "unavailable",
+      `lost the connection to etcd at ${this.who}: ${why}`,
+    );
     this.#tick?.cancel();
     this.#session.destroy();
     this.#socket.destroy();
@@ -77,7 +92,13 @@ export class Connection {
   }
 
   /** One request, one answer. Rejects when the signal aborts; the server is told to stop. */
-  unary(path: string, body: Uint8Array, token: string | undefined, limitMs: number, signal: AbortSignal): Promise<Uint8Array> {
+  unary(
+    path: string,
+    body: Uint8Array,
+    token: string | undefined,
+    limitMs: number,
+    signal: AbortSignal,
+  ): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       let answer: Uint8Array | undefined;
@@ -113,8 +134,13 @@ export class Connection {
     };
   }
 
-  #request(path: string, token: string | undefined, limitMs: number | undefined, handlers: StreamHandlers): ClientHttp2Stream {
-    if (!this.#alive) throw this.#why;
+  #request(
+    path: string,
+    token: string | undefined,
+    limitMs: number | undefined,
+    handlers: StreamHandlers,
+  ): ClientHttp2Stream {
+    if (this.#why !== undefined) throw this.#why;
     const headers: OutgoingHttpHeaders = {
       ":method": "POST",
       ":path": path,
@@ -124,7 +150,8 @@ export class Connection {
       hasleader: "true",
     };
     if (token !== undefined) headers["token"] = token;
-    if (limitMs !== undefined) headers["grpc-timeout"] = `${Math.min(Math.max(1, Math.ceil(limitMs)), 99_999_999)}m`;
+    if (limitMs !== undefined)
+      headers["grpc-timeout"] = `${Math.min(Math.max(1, Math.ceil(limitMs)), 99_999_999)}m`;
     const request = this.#session.request(headers);
     this.#listen(request, handlers);
     return request;
@@ -145,10 +172,12 @@ export class Connection {
       this.#heard();
       const status = headers["grpc-status"];
       const http = headers[":status"];
-      if (http !== undefined && Number(http) !== 200) failure = statusError(12, `HTTP status ${String(http)}`, this.who);
+      if (http !== undefined && Number(http) !== 200)
+        failure = statusError(12, `HTTP status ${String(http)}`, this.who);
       if (status === undefined) return;
       finished = true;
-      if (status !== "0") failure = statusError(Number(status), decodeMessage(headers["grpc-message"]), this.who);
+      if (status !== "0")
+        failure = statusError(Number(status), decodeMessage(headers["grpc-message"]), this.who);
       // All is said; the stream's own end comes a little later.
       if (failure !== undefined || messages > 0) end();
     };
@@ -162,7 +191,9 @@ export class Connection {
           handlers.message(message);
         }
       } catch (cause) {
-        failure = new EtcdError("retriable", "unavailable", `etcd at ${this.who} sent an unreadable answer`, { cause });
+        failure = new EtcdError("retriable", "unavailable", `etcd at ${this.who} sent an unreadable answer`, {
+          cause,
+        });
         request.close(constants.NGHTTP2_PROTOCOL_ERROR);
       }
     });
@@ -177,7 +208,11 @@ export class Connection {
   }
 
   #cutShort(): EtcdError {
-    return new EtcdError("retriable", "unavailable", `etcd at ${this.who} broke off in the middle of an answer`);
+    return new EtcdError(
+      "retriable",
+      "unavailable",
+      `etcd at ${this.who} broke off in the middle of an answer`,
+    );
   }
 
   #heard(): void {

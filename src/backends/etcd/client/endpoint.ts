@@ -25,10 +25,13 @@ export function parseEndpoint(text: string): Endpoint & { readonly secure: boole
   const match = /^(?:(https?):\/\/)?(\[[0-9a-fA-F:.]+\]|[^/:@\s?#[\]]+)(?::(\d{1,5}))?\/?$/.exec(text.trim());
   const host = match?.[2];
   if (match === null || host === undefined) {
-    throw invalid(`not an etcd endpoint: ${JSON.stringify(hideUser(text))}; write host, host:port or https://host:port`);
+    throw invalid(
+      `not an etcd endpoint: ${JSON.stringify(hideUser(text))}; write host, host:port or https://host:port`,
+    );
   }
   const port = match[3] === undefined ? DEFAULT_PORT : Number(match[3]);
-  if (port < 1 || port > 65_535) throw invalid(`port ${port} of etcd endpoint ${host} is out of range: use 1 to 65535`);
+  if (port < 1 || port > 65_535)
+    throw invalid(`port ${port} of etcd endpoint ${host} is out of range: use 1 to 65535`);
   return {
     host: host.replace(/^\[|\]$/g, ""),
     port,
@@ -42,11 +45,17 @@ function hideUser(text: string): string {
 }
 
 export function authority(endpoint: Endpoint): string {
-  return endpoint.host.includes(":") ? `[${endpoint.host}]:${endpoint.port}` : `${endpoint.host}:${endpoint.port}`;
+  return endpoint.host.includes(":")
+    ? `[${endpoint.host}]:${endpoint.port}`
+    : `${endpoint.host}:${endpoint.port}`;
 }
 
 export async function readTls(files: TlsFiles): Promise<ConnectionOptions> {
-  const [ca, cert, key] = await Promise.all([readPem(files.ca, "ca"), readPem(files.cert, "cert"), readPem(files.key, "key")]);
+  const [ca, cert, key] = await Promise.all([
+    readPem(files.ca, "ca"),
+    readPem(files.cert, "cert"),
+    readPem(files.key, "key"),
+  ]);
   return {
     ...(ca && { ca }),
     ...(cert && { cert }),
@@ -60,6 +69,8 @@ async function readPem(path: string | undefined, what: string): Promise<Buffer |
   try {
     return await readFile(path);
   } catch (cause) {
-    throw new EtcdError("permanent", "invalid", `cannot read the ${what} file for etcd: ${describe(cause)}`, { cause });
+    throw new EtcdError("permanent", "invalid", `cannot read the ${what} file for etcd: ${describe(cause)}`, {
+      cause,
+    });
   }
 }

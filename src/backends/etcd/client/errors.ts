@@ -13,7 +13,12 @@ export class EtcdError extends ConclaveError {
   /** gRPC status, where etcd itself answered. */
   readonly status: number | undefined;
 
-  constructor(kind: EtcdErrorKind, code: ErrorCode, message: string, more: { status?: number; cause?: unknown } = {}) {
+  constructor(
+    kind: EtcdErrorKind,
+    code: ErrorCode,
+    message: string,
+    more: { status?: number; cause?: unknown } = {},
+  ) {
     super(code, message, { retriable: kind !== "permanent", cause: more.cause });
     this.name = "EtcdError";
     this.kind = kind;
@@ -27,7 +32,8 @@ const PERMISSION_DENIED = 7;
 const UNIMPLEMENTED = 12;
 const UNAUTHENTICATED = 16;
 
-const forbidden = (message: string, status: number): EtcdError => new EtcdError("permanent", "forbidden", message, { status });
+const forbidden = (message: string, status: number): EtcdError =>
+  new EtcdError("permanent", "forbidden", message, { status });
 
 /** The text etcd sends, cut: it is data from elsewhere. */
 function quote(text: string): string {
@@ -42,7 +48,9 @@ function quote(text: string): string {
 export function statusError(status: number, detail: string, who: string): EtcdError {
   const said = quote(detail);
   if (said.includes("lease not found")) {
-    return new EtcdError("lost", "unavailable", `etcd at ${who} no longer knows the lease (${said})`, { status });
+    return new EtcdError("lost", "unavailable", `etcd at ${who} no longer knows the lease (${said})`, {
+      status,
+    });
   }
   if (said.includes("invalid user ID or password")) {
     return forbidden(
@@ -63,11 +71,17 @@ export function statusError(status: number, detail: string, who: string): EtcdEr
       status,
     );
   }
-  if (status === UNAUTHENTICATED) return forbidden(`etcd at ${who} refused the authentication token (${said})`, status);
+  if (status === UNAUTHENTICATED)
+    return forbidden(`etcd at ${who} refused the authentication token (${said})`, status);
   if (status === DEADLINE_EXCEEDED) {
-    return new EtcdError("retriable", "timeout", `etcd at ${who} did not finish in time (${said}); whether it took effect is unknown`, {
-      status,
-    });
+    return new EtcdError(
+      "retriable",
+      "timeout",
+      `etcd at ${who} did not finish in time (${said}); whether it took effect is unknown`,
+      {
+        status,
+      },
+    );
   }
   if (said.includes("database space exceeded")) {
     return new EtcdError(
@@ -78,16 +92,26 @@ export function statusError(status: number, detail: string, who: string): EtcdEr
     );
   }
   if (status === UNIMPLEMENTED) {
-    return new EtcdError("permanent", "unsupported", `${who} does not speak etcd's v3 API (${said}): is it etcd 3.4 or newer?`, {
-      status,
-    });
+    return new EtcdError(
+      "permanent",
+      "unsupported",
+      `${who} does not speak etcd's v3 API (${said}): is it etcd 3.4 or newer?`,
+      {
+        status,
+      },
+    );
   }
   if (status === INVALID_ARGUMENT) {
     return new EtcdError("permanent", "invalid", `etcd at ${who} refused the request (${said})`, { status });
   }
-  return new EtcdError("retriable", "unavailable", `etcd at ${who} could not serve the request (${said}, gRPC status ${status})`, {
-    status,
-  });
+  return new EtcdError(
+    "retriable",
+    "unavailable",
+    `etcd at ${who} could not serve the request (${said}, gRPC status ${status})`,
+    {
+      status,
+    },
+  );
 }
 
 /** The token aged, or the users changed: a new token helps, and the request was certainly not carried out. */
@@ -125,7 +149,12 @@ export function dialError(error: unknown, who: string): EtcdError {
     );
   }
   const hint = code === "" ? "" : ` (${code})`;
-  return new EtcdError("retriable", "unavailable", `cannot reach etcd at ${who}${hint}: check that it runs there and that the address is right`, {
-    cause: error,
-  });
+  return new EtcdError(
+    "retriable",
+    "unavailable",
+    `cannot reach etcd at ${who}${hint}: check that it runs there and that the address is right`,
+    {
+      cause: error,
+    },
+  );
 }

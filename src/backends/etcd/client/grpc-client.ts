@@ -95,20 +95,28 @@ export class GrpcEtcdClient implements EtcdClient {
   }
 
   async transaction(transaction: Transaction, limits: CallLimits): Promise<TransactionAnswer> {
-    return decodeTransaction(await this.#call("transaction", methods.txn, encodeTransaction(transaction), limits));
+    return decodeTransaction(
+      await this.#call("transaction", methods.txn, encodeTransaction(transaction), limits),
+    );
   }
 
   async leaseGrant(ttlSeconds: bigint, limits: CallLimits): Promise<LeaseGrant> {
-    return decodeLeaseGrant(await this.#urgent("lease grant", methods.leaseGrant, encodeLeaseGrant(ttlSeconds), limits));
+    return decodeLeaseGrant(
+      await this.#urgent("lease grant", methods.leaseGrant, encodeLeaseGrant(ttlSeconds), limits),
+    );
   }
 
   async leaseKeepAlive(id: bigint, limits: CallLimits): Promise<LeaseLife> {
     // A stream of its own for each question: its answer cannot be mistaken for another's.
-    return decodeLeaseLife(await this.#urgent("keep-alive", methods.leaseKeepAlive, encodeLeaseId(id), limits));
+    return decodeLeaseLife(
+      await this.#urgent("keep-alive", methods.leaseKeepAlive, encodeLeaseId(id), limits),
+    );
   }
 
   async leaseTimeToLive(id: bigint, limits: CallLimits): Promise<LeaseLife> {
-    return decodeLeaseLife(await this.#urgent("lease time-to-live", methods.leaseTimeToLive, encodeLeaseId(id), limits));
+    return decodeLeaseLife(
+      await this.#urgent("lease time-to-live", methods.leaseTimeToLive, encodeLeaseId(id), limits),
+    );
   }
 
   async leaseRevoke(id: bigint, limits: CallLimits): Promise<void> {
@@ -147,7 +155,12 @@ export class GrpcEtcdClient implements EtcdClient {
     }
   }
 
-  async #urgent(what: string, path: string, body: Uint8Array, { signal, limitMs }: CallLimits): Promise<Uint8Array> {
+  async #urgent(
+    what: string,
+    path: string,
+    body: Uint8Array,
+    { signal, limitMs }: CallLimits,
+  ): Promise<Uint8Array> {
     const sentAt = this.#clock.now();
     let used: Connection | undefined;
     try {

@@ -33,7 +33,11 @@ export const methods = {
 
 const SORT_BY_CREATE = 2;
 const sortOrder = { "oldest-first": 1, "newest-first": 2 } as const;
-const comparisonTarget = { create: { target: 1, field: 5 }, mod: { target: 2, field: 6 }, lease: { target: 4, field: 8 } };
+const comparisonTarget = {
+  create: { target: 1, field: 5 },
+  mod: { target: 2, field: 6 },
+  lease: { target: 4, field: 8 },
+};
 
 export function encodeRange(request: RangeRequest): Writer {
   return new Writer()
@@ -67,7 +71,11 @@ function encodeOperation(operation: Operation): Writer {
 
 function encodeComparison(comparison: Comparison): Writer {
   const { target, field } = comparisonTarget[comparison.target];
-  return new Writer().int(2, target).text(3, comparison.key).int(field, comparison.value).text(64, comparison.rangeEnd);
+  return new Writer()
+    .int(2, target)
+    .text(3, comparison.key)
+    .int(field, comparison.value)
+    .text(64, comparison.rangeEnd);
 }
 
 export function encodeTransaction(transaction: Transaction): Uint8Array {
@@ -149,12 +157,17 @@ export function decodeLeaseLife(message: Uint8Array): LeaseLife {
 const skipFilter = { puts: 0, deletes: 1 } as const;
 
 export function encodeWatchCreate(id: bigint, request: WatchRequest): Uint8Array {
-  const create = new Writer().text(1, request.key).text(2, request.rangeEnd).int(3, request.startRevision).bool(4, true);
+  const create = new Writer()
+    .text(1, request.key)
+    .text(2, request.rangeEnd)
+    .int(3, request.startRevision)
+    .bool(4, true);
   if (request.skip !== undefined) create.bytes(5, Uint8Array.of(skipFilter[request.skip]));
   return new Writer().message(1, create.int(7, id)).finish();
 }
 
-export const encodeWatchCancel = (id: bigint): Uint8Array => new Writer().message(2, new Writer().int(1, id)).finish();
+export const encodeWatchCancel = (id: bigint): Uint8Array =>
+  new Writer().message(2, new Writer().int(1, id)).finish();
 
 export const encodeWatchProgress = (): Uint8Array => new Writer().message(3, new Writer()).finish();
 

@@ -141,7 +141,8 @@ class Reader {
 
   take(length: number): Uint8Array {
     const end = this.#at + length;
-    if (end > this.#message.length) throw new RangeError("not a protocol buffer message: it ends inside a field");
+    if (end > this.#message.length)
+      throw new RangeError("not a protocol buffer message: it ends inside a field");
     const bytes = this.#message.subarray(this.#at, end);
     this.#at = end;
     return bytes;

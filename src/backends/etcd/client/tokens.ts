@@ -52,7 +52,10 @@ export class Tokens {
     return this.#fetching;
   }
 
-  async #authenticate(connection: Connection, { username, password }: Credentials): Promise<string | undefined> {
+  async #authenticate(
+    connection: Connection,
+    { username, password }: Credentials,
+  ): Promise<string | undefined> {
     const at = this.#clock.now();
     const body = encodeAuthenticate(username, password);
     let text: string | undefined;
@@ -63,7 +66,8 @@ export class Tokens {
       );
       text = decodeToken(answer);
     } catch (error) {
-      if (!(error instanceof EtcdError) || !error.message.includes("authentication is not enabled")) throw error;
+      if (!(error instanceof EtcdError) || !error.message.includes("authentication is not enabled"))
+        throw error;
     }
     this.#token = { text, at };
     return text;

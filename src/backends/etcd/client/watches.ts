@@ -7,7 +7,13 @@ import type { Clock, Timer } from "../../../core/clock.js";
 import type { WatchNotice, WatchRequest } from "../client.js";
 import type { GrpcStream } from "./connection.js";
 import { EtcdError, statusError } from "./errors.js";
-import { decodeWatchAnswer, encodeWatchCancel, encodeWatchCreate, encodeWatchProgress, type WatchAnswer } from "./messages.js";
+import {
+  decodeWatchAnswer,
+  encodeWatchCancel,
+  encodeWatchCreate,
+  encodeWatchProgress,
+  type WatchAnswer,
+} from "./messages.js";
 
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
@@ -33,7 +39,12 @@ export interface WatchTransport {
 type State =
   | { readonly kind: "idle" }
   | { readonly kind: "opening" }
-  | { readonly kind: "open"; readonly stream: GrpcStream; readonly who: string; readonly token: string | undefined }
+  | {
+      readonly kind: "open";
+      readonly stream: GrpcStream;
+      readonly who: string;
+      readonly token: string | undefined;
+    }
   | { readonly kind: "resting"; readonly timer: Timer };
 
 export class Watches {
@@ -120,7 +131,8 @@ export class Watches {
     this.#retryMs = FIRST_RETRY_MS;
     const watch = this.#watches.get(answer.id);
     if (watch === undefined) return;
-    if (answer.compactRevision > 0n) return this.#finish(answer.id, watch, { kind: "compacted", revision: answer.compactRevision });
+    if (answer.compactRevision > 0n)
+      return this.#finish(answer.id, watch, { kind: "compacted", revision: answer.compactRevision });
     if (answer.canceled) return this.#refused(answer, watch, state);
     if (answer.created) return;
     const last = answer.events.at(-1);
@@ -134,7 +146,11 @@ export class Watches {
 
   /** A refusal may be due to a token that aged while the stream lived: then a new stream is the cure. */
   #refused(answer: WatchAnswer, watch: Watch, state: State & { kind: "open" }): void {
-    const error = statusError(7, answer.cancelReason === "" ? "watch cancelled" : answer.cancelReason, state.who);
+    const error = statusError(
+      7,
+      answer.cancelReason === "" ? "watch cancelled" : answer.cancelReason,
+      state.who,
+    );
     if (state.token === undefined) return this.#finish(answer.id, watch, { kind: "failed", error });
     this.#transport.token().then(
       (token) => {
