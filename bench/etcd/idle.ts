@@ -1,4 +1,5 @@
 /** What an election that does nothing costs the server. */
+import { setMaxListeners } from "node:events";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import { Election } from "../../src/core/election.js";
 import type { EtcdServer } from "../../test/support/etcd-server.js";
@@ -37,6 +38,7 @@ export async function* idle(server: EtcdServer): AsyncGenerator<Row> {
       }),
   );
   const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
   const runs = elections.map((election) =>
     election.run((term) => new Promise((resolve) => term.signal.addEventListener("abort", () => resolve())), {
       signal: stop.signal,

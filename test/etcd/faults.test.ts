@@ -3,7 +3,7 @@
  * the promise was made for.
  */
 import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
+import { once, setMaxListeners } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -20,6 +20,7 @@ const LONG = process.env["CONCLAVE_LONG"] === "1";
 const KILLS = LONG ? 20 : 2;
 const STOPS = LONG ? 10 : 1;
 const limits = { signal: new AbortController().signal, limitMs: 5_000 };
+setMaxListeners(0, limits.signal);
 const cleanups: (() => Promise<unknown>)[] = [];
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
