@@ -7,7 +7,7 @@ import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import type { RequestOptions } from "node:https";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Clock } from "../../core/clock.js";
-import { ConclaveError, describe } from "../../core/errors.js";
+import { ConclaveError, describe, isConclaveError } from "../../core/errors.js";
 import { onAbort, sleep } from "../../core/waiting.js";
 import type { Access, Credentials } from "./access.js";
 import { sameIdentity } from "./access.js";
@@ -42,7 +42,6 @@ export class ApiClient {
   #closed = false;
   /** Until then the server asked us to stay away (429 with Retry-After). */
   #notBefore = -Infinity;
-  #requests = 0;
 
   constructor(access: Access, clock: Clock) {
     this.#access = access;
@@ -51,11 +50,6 @@ export class ApiClient {
       access.server.protocol === "http:"
         ? new HttpAgent({ keepAlive: true })
         : new HttpsAgent({ keepAlive: true });
-  }
-
-  /** Requests sent so far, watches included. */
-  get requests(): number {
-    return this.#requests;
   }
 
   /**
@@ -126,14 +120,11 @@ export class ApiClient {
       const body = call.body === undefined ? undefined : JSON.stringify(call.body);
       const options = this.#options(call, credentials, body);
       const request = (server.protocol === "http:" ? httpRequest : httpsRequest)(options);
-      this.#requests++;
       let cut: unknown;
       const stop = (reason: unknown): void => {
         cut = reason ?? new Error("aborted");
         request.destroy();
-        // Idle connections lie on the same path: if this one hangs, they are not trusted either.
-        for (const sockets of Object.values(this.#agent.freeSockets))
-          for (const socket of sockets ?? []) socket.destroy();
+        if (isConclaveError(reason) && reason.code === "timeout") this.#distrustIdle();
       };
       const end = (): void => stop(new ConclaveError("state", "the Kubernetes backend was closed"));
       this.#underWay.add(end);
@@ -142,7 +133,11 @@ export class ApiClient {
         this.#underWay.delete(end);
         unlinkSignal();
       };
-      request.once("response", resolve);
+      request.once("response", (response) => {
+        // Until its reader listens: an error nobody hears would end the process.
+        response.on("error", () => {});
+        resolve(response);
+      });
       request.once("close", unlink);
       request.on("error", (error) => {
         unlink();
@@ -150,6 +145,13 @@ export class ApiClient {
       });
       request.end(body);
     });
+  }
+
+  /** A connection hung. The idle ones lie on the same path: they are not used again. */
+  #distrustIdle(): void {
+    for (const sockets of Object.values(this.#agent.freeSockets)) {
+      for (const socket of sockets ?? []) socket.destroy();
+    }
   }
 
   #options(call: Call, credentials: Credentials, body: string | undefined): RequestOptions {
@@ -191,10 +193,10 @@ function readAll(response: IncomingMessage, what: string): Promise<string> {
       else chunks.push(chunk);
     });
     response.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
+    const cutShort = new Error("the connection closed before the answer was complete");
     response.once("error", (error) => reject(broken(what, error)));
-    response.once("close", () =>
-      reject(broken(what, new Error("the connection closed before the answer was complete"))),
-    );
+    response.once("close", () => reject(broken(what, cutShort)));
+    if (response.destroyed) reject(broken(what, cutShort));
   });
 }
 

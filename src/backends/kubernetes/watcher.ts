@@ -182,6 +182,7 @@ export class Watcher {
       });
       response.once("error", () => resolve(outcome));
       response.once("close", () => resolve(outcome));
+      if (response.destroyed) resolve(outcome);
     });
   }
 
