@@ -75,7 +75,11 @@ export function manifestCases(server: () => Server): void {
     expect(answer.status).toBeGreaterThanOrEqual(400);
   });
 
-  it("the Role is enough for an election, its watch included, and allows no other Lease", async () => {
+  it("the Role is enough for an election, its watch included, and allows no other Lease", async ({
+    skip,
+  }) => {
+    if (server().elector === server().admin)
+      return skip("this cluster was handed in without a second, limited user");
     const namespace = `role-${process.pid}`;
     const { admin, elector } = server();
     await apiCall(admin, "POST", "/api/v1/namespaces", { metadata: { name: namespace } });

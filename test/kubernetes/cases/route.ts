@@ -69,7 +69,9 @@ export function routeCases(server: () => Server): void {
     });
   });
 
-  it("missing rights and a wrong name are said before anyone leads", async () => {
+  it("missing rights and a wrong name are said before anyone leads", async ({ skip }) => {
+    if (server().elector === server().admin)
+      return skip("this cluster was handed in without a second, limited user");
     const refused = await candidate("refused", await pod(), server().elector);
     await expect(refused.campaign()).rejects.toMatchObject({ code: "forbidden" });
     const absent = await candidate("absent", "no-such-pod");
