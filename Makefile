@@ -28,7 +28,7 @@ node-version:
 
 # npm's own record of what is installed: older than the lock file means install anew.
 $(INSTALLED): package-lock.json | node-version
-	npm ci --no-audit --no-fund
+	npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 deps: $(INSTALLED)
