@@ -89,7 +89,7 @@ describe("etcd keys", () => {
 
   it("keeps records and elections apart", () => {
     const keys = new Keys("");
-    expect(() => keys.election("conclave.records/x")).toThrow(/taken by this library's records/);
+    expect(() => keys.election("conclave.records/x")).toThrow(/taken by this library/);
     expect(() => keys.election("conclave.records")).toThrow(/taken/);
     expect(keys.election("conclave.recordsX")).toBe("conclave.recordsX");
   });

@@ -16,7 +16,7 @@ import type { CallLimits, EtcdClient, KeyValue } from "./client.js";
 import { EtcdError } from "./client/errors.js";
 import { EtcdHold } from "./hold.js";
 import { Keys } from "./keys.js";
-import { KeyLayout, type Layout, QueueLayout } from "./layouts.js";
+import { KeyLayout, type Layout, QueueLayout, type Standing } from "./layouts.js";
 import { LeasePool } from "./lease-pool.js";
 import { observeLeader } from "./observe.js";
 import { EtcdRecords } from "./records.js";
@@ -48,12 +48,16 @@ export class EtcdBackend implements Backend {
   readonly #ownsClient: boolean;
   readonly #clock: Clock;
   readonly #layout: Layout;
+  readonly #keys: Keys;
   readonly #leases: LeasePool;
   readonly #withdrawing = new Set<Promise<void>>();
+  /** Whether we may keep cards: a role for the election's own keys alone does not allow it. */
+  #cards = true;
   #closed: Promise<void> | undefined;
 
   constructor(parts: EtcdBackendParts) {
     const keys = new Keys(parts.prefix ?? "");
+    this.#keys = keys;
     this.#client = parts.client;
     this.#ownsClient = parts.ownsClient;
     this.#clock = parts.clock ?? systemClock;
@@ -77,7 +81,7 @@ export class EtcdBackend implements Backend {
     const key = (leaseHex: string): string => this.#layout.seatKey(election, leaseHex);
     const { seat, lease } = await this.#leases.seat({ election, candidate, ttlMs, key }, limits);
     try {
-      const won = await this.#layout.stand({ client: this.#client, seat, lease, value, wait, limits });
+      const won = await this.#stand({ client: this.#client, seat, lease, value, wait, limits });
       signal.throwIfAborted();
       if (seat.lost !== undefined) throw seat.lost;
       if (won && seat.token !== undefined)
@@ -91,17 +95,44 @@ export class EtcdBackend implements Backend {
     }
   }
 
+  async #stand(standing: Standing): Promise<boolean> {
+    const { seat } = standing;
+    if (this.#cards) seat.card = this.#keys.card(seat.election, seat.lease);
+    try {
+      return await this.#layout.stand(standing);
+    } catch (error) {
+      if (seat.card === undefined || seat.token !== undefined || !isForbidden(error)) throw error;
+      // Refused, so certainly not carried out: once more without the card, which is a courtesy.
+      seat.card = undefined;
+      const won = await this.#layout.stand(standing);
+      this.#cards = false;
+      return won;
+    }
+  }
+
   observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null> {
     this.#assertOpen();
-    const describe = (kv: KeyValue): Leader => ({
-      candidate:
-        this.#leases.candidateOf(election, kv.lease, kv.createRevision) ??
-        this.#layout.leaderId(election, kv),
-      token: kv.createRevision,
-      value: kv.value,
-    });
     const range = this.#layout.leaderRange(election);
-    return observeLeader({ client: this.#client, clock: this.#clock, range, describe }, options);
+    const identify = (kv: KeyValue, limits: CallLimits): Promise<string> =>
+      this.#identify(election, kv, limits);
+    return observeLeader({ client: this.#client, clock: this.#clock, range, identify }, options);
+  }
+
+  /** Our own candidates we know; others have left a card, unless another program wrote the key: then it is its lease. */
+  async #identify(election: string, kv: KeyValue, limits: CallLimits): Promise<string> {
+    const fallback = this.#layout.leaderId(election, kv);
+    const own = this.#leases.candidateOf(election, kv.lease, kv.createRevision);
+    if (own !== undefined || !this.#cards || kv.lease === 0n) return own ?? fallback;
+    const key = this.#keys.card(election, kv.lease);
+    try {
+      const read = { when: [], then: [{ kind: "range", key } as const], otherwise: [] };
+      const card = (await this.#client.transaction(read, limits)).results[0]?.kvs[0];
+      return card?.lease === kv.lease ? card.value : fallback;
+    } catch (error) {
+      if (!isForbidden(error)) throw error;
+      this.#cards = false;
+      return fallback;
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -131,4 +162,8 @@ export class EtcdBackend implements Backend {
     if (this.#closed !== undefined)
       throw new ConclaveError("state", "this etcd backend is closed; open a new one");
   }
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof EtcdError && error.code === "forbidden";
 }

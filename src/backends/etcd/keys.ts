@@ -7,6 +7,11 @@ import type { KeyValue } from "./client.js";
 
 /** Records are kept apart from elections, so that neither can be taken for the other. */
 const RECORDS = "conclave.records/";
+/**
+ * Who a candidate is, beside its key: Go's layout has room for a value only.
+ * Attached to the same lease, written and removed in the same transactions.
+ */
+const CARDS = "conclave.candidates/";
 
 const HEX_LEASE = /^[0-9a-f]{1,16}$/;
 
@@ -27,10 +32,8 @@ export class Keys {
 
   /** Key of the election itself, for the layout of one key. */
   election(name: string): string {
-    if (`${name}/`.startsWith(RECORDS)) {
-      throw invalid(
-        `election name ${JSON.stringify(name)} is taken by this library's records; choose another`,
-      );
+    if ([RECORDS, CARDS].some((taken) => `${name}/`.startsWith(taken))) {
+      throw invalid(`election name ${JSON.stringify(name)} is taken by this library; choose another`);
     }
     return this.#root + name;
   }
@@ -39,6 +42,11 @@ export class Keys {
   queue(name: string): { readonly key: string; readonly rangeEnd: string } {
     const key = this.election(name);
     return { key: `${key}/`, rangeEnd: `${key}0` }; // "0" follows "/"
+  }
+
+  /** Key of the candidate's card. */
+  card(name: string, lease: bigint): string {
+    return `${this.#root}${CARDS}${hex(lease)}/${name}`;
   }
 
   record(name: string): string {

@@ -6,7 +6,7 @@ import { ConclaveError } from "../../core/errors.js";
 import { untilAborted } from "../../core/waiting.js";
 import type { CallLimits, EtcdClient, KeyValue, TransactionAnswer } from "./client.js";
 import { candidateId, hex, type Keys } from "./keys.js";
-import { removal, type Seat } from "./seat.js";
+import { entry, removal, type Seat } from "./seat.js";
 import type { SharedLease } from "./shared-lease.js";
 
 export interface Standing {
@@ -96,7 +96,7 @@ export class QueueLayout implements Layout {
         {
           when: [{ target: "create", key: seat.key, value: 0n }],
           then: [
-            { kind: "put", key: seat.key, value, lease: seat.lease },
+            ...entry(seat, value),
             { kind: "range", ...range, sort: "oldest-first", limit: 1, keysOnly: true },
           ],
           otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
@@ -105,7 +105,7 @@ export class QueueLayout implements Layout {
       );
       if (answer.succeeded) {
         seat.entered(answer.revision);
-        const leader = answer.results[1]?.kvs[0];
+        const leader = answer.results.at(-1)?.kvs[0];
         return leader !== undefined && leader.createRevision === answer.revision;
       }
       await removeRelic({ client, seat, limits }, answer.results[0]?.kvs[0]);
@@ -120,7 +120,7 @@ export class QueueLayout implements Layout {
     const answer = await client.transaction(
       {
         when: [{ target: "create", ...range, value: 0n }],
-        then: [{ kind: "put", key: seat.key, value, lease: seat.lease }],
+        then: entry(seat, value),
         otherwise: [{ kind: "range", ...range, sort: "oldest-first", limit: 1, keysOnly: true }],
       },
       limits,
@@ -188,7 +188,7 @@ export class KeyLayout implements Layout {
       const answer = await client.transaction(
         {
           when: [{ target: "create", key: seat.key, value: 0n }],
-          then: [{ kind: "put", key: seat.key, value, lease: seat.lease }],
+          then: entry(seat, value),
           otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
         },
         limits,
@@ -224,5 +224,5 @@ async function removeRelic(
         `another program wrote it; remove it or choose another election name`,
     );
   }
-  await client.transaction(removal(relic.key, relic.createRevision, seat.lease), limits);
+  await client.transaction(removal(seat, relic.createRevision), limits);
 }

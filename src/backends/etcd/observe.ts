@@ -8,28 +8,29 @@
 import type { Leader, ObserveOptions } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
 import { onAbort } from "../../core/waiting.js";
-import type { EtcdClient, KeyValue, WatchEvent, WatchNotice, WatchRequest } from "./client.js";
+import type { CallLimits, EtcdClient, KeyValue, WatchEvent, WatchNotice, WatchRequest } from "./client.js";
 
 export interface Observation {
   readonly client: EtcdClient;
   readonly clock: Clock;
   readonly range: { readonly key: string; readonly rangeEnd?: string };
-  /** Turns the leader's key into words; throws if the key is no candidate's. */
-  readonly describe: (kv: KeyValue) => Leader;
+  /** Who the candidate with this key is; throws if it is no candidate's. */
+  readonly identify: (kv: KeyValue, limits: CallLimits) => Promise<string>;
 }
 
 export async function* observeLeader(
   observation: Observation,
   options: ObserveOptions,
 ): AsyncGenerator<Leader | null> {
-  const { client, clock, range, describe } = observation;
+  const { client, clock, range, identify } = observation;
   const { signal, pollMs } = options;
   const limits = { signal, limitMs: options.attemptMs };
   while (!signal.aborted) {
     const read = { kind: "range", ...range, sort: "oldest-first", limit: 1 } as const;
     const answer = await client.transaction({ when: [], then: [read], otherwise: [] }, limits);
     let kv = answer.results[0]?.kvs[0];
-    yield kv === undefined ? null : describe(kv);
+    const candidate = kv === undefined ? "" : await identify(kv, limits);
+    yield kv === undefined ? null : leaderOf(kv, candidate);
     const startRevision = answer.revision + 1n;
     const request: WatchRequest =
       kv === undefined ? { ...range, startRevision, skip: "deletes" } : { key: kv.key, startRevision };
@@ -42,12 +43,16 @@ export async function* observeLeader(
         const proclaimed = kv && newest(kv, notice.events);
         if (proclaimed === undefined) break;
         kv = proclaimed;
-        yield describe(kv);
+        yield leaderOf(kv, candidate);
       }
     } finally {
       mailbox.close();
     }
   }
+}
+
+function leaderOf(kv: KeyValue, candidate: string): Leader {
+  return { candidate, token: kv.createRevision, value: kv.value };
 }
 
 /** The key's newest value, unless it was deleted meanwhile. */

@@ -4,7 +4,7 @@
  * change. What it does not know (did the put arrive?) it remembers as unknown.
  */
 import { ConclaveError } from "../../core/errors.js";
-import type { CallLimits, EtcdClient, Transaction } from "./client.js";
+import type { CallLimits, EtcdClient, Operation, Transaction } from "./client.js";
 
 export type SeatState = "standing" | "held" | "left";
 
@@ -16,6 +16,8 @@ export class Seat {
   state: SeatState = "standing";
   /** Create revision of the key, once known. */
   token: bigint | undefined;
+  /** Key of the card that says who we are; `undefined` where we may not write one. */
+  card: string | undefined;
   /** A put was sent: the key may exist, whether or not an answer came. */
   sent = false;
   /** The key whose end would bring our turn, while we wait for it. */
@@ -99,7 +101,7 @@ export class Seat {
    */
   async vacate(limits: CallLimits): Promise<void> {
     if (!this.sent || this.#lost !== undefined) return;
-    await this.#client.transaction(removal(this.key, this.token, this.lease), limits);
+    await this.#client.transaction(removal(this, this.token), limits);
   }
 
   #watch(startRevision: bigint): void {
@@ -116,10 +118,21 @@ export class Seat {
   }
 }
 
-export function removal(key: string, token: bigint | undefined, lease: bigint): Transaction {
+/** What joins the election: the key, and the card beside it. */
+export function entry(seat: Seat, value: string): Operation[] {
+  const card =
+    seat.card === undefined
+      ? []
+      : [{ kind: "put", key: seat.card, value: seat.candidate, lease: seat.lease } as const];
+  return [{ kind: "put", key: seat.key, value, lease: seat.lease }, ...card];
+}
+
+export function removal(seat: Seat, token: bigint | undefined): Transaction {
+  const { key, card, lease } = seat;
   const guard =
     token === undefined
       ? ({ target: "lease", key, value: lease } as const)
       : ({ target: "create", key, value: token } as const);
-  return { when: [guard], then: [{ kind: "delete", key }], otherwise: [] };
+  const keys = card === undefined ? [key] : [key, card];
+  return { when: [guard], then: keys.map((gone) => ({ kind: "delete", key: gone })), otherwise: [] };
 }

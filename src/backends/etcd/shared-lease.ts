@@ -10,12 +10,14 @@
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Extension } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
-import { bounded } from "../../core/waiting.js";
+import { bounded, sleep } from "../../core/waiting.js";
 import type { EtcdClient, KeyValue, LeaseLife, Operation, TransactionAnswer } from "./client.js";
 import { Seat } from "./seat.js";
 
 /** Seats looked at in one renewal, in turn; etcd takes 128 operations in a transaction. */
 const SEATS_PER_LOOK = 60;
+/** Core asks after nine tenths of a renewal's pace, or later. */
+const NEARLY = 0.85;
 /** A put without an answer may arrive this much later; its seat is swept that long. */
 const LATE_PUT_MS = 30_000;
 
@@ -102,9 +104,17 @@ export class SharedLease {
     return this.ageMs < this.ttlMs / 2 ? this.#extension : this.renew();
   }
 
-  /** The newest extension, if it is young; else a renewal, shared with everybody who asks meanwhile. */
-  async keep(): Promise<Extension> {
-    return this.ageMs < this.#paceMs ? this.#extension : this.renew();
+  /**
+   * An extension newer than the one the asker knows: one that others brought
+   * about meanwhile, or else a renewal now, shared with everybody who asks while
+   * it is under way. Many askers wait the moment until the next one is due anyway.
+   */
+  async keep(knownAskedAt: number, signal: AbortSignal): Promise<Extension> {
+    const known = (): boolean => this.#extension.askedAt <= knownAskedAt;
+    if (known() && this.#seats.size > 1 && this.ageMs >= this.#paceMs * NEARLY) {
+      await sleep(this.#clock, this.#paceMs - this.ageMs, signal);
+    }
+    return known() ? this.renew() : this.#extension;
   }
 
   renew(): Promise<Extension> {

@@ -8,13 +8,13 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import type { Clock, Timer } from "../../../core/clock.js";
-import { onAbort } from "../../../core/waiting.js";
+import { onAbort, sleep } from "../../../core/waiting.js";
 import { Connection } from "./connection.js";
 import { authority, type Endpoint, readTls, type TlsFiles } from "./endpoint.js";
 import { dialError, EtcdError } from "./errors.js";
 
 const STAGGER_MS = 500;
-/** After all endpoints failed, that failure answers everybody for this long: no dial storm. */
+/** After all endpoints failed they are left in peace this long, however many ask. */
 const REST_MS = 100;
 const WINDOW_BYTES = 4 * 1024 * 1024;
 
@@ -31,7 +31,7 @@ export class Channel {
   #current: Connection | undefined;
   #dialing: Promise<Connection> | undefined;
   #cursor = 0;
-  #failed: { readonly at: number; readonly error: EtcdError } | undefined;
+  #restUntil = 0;
   readonly #closing = new AbortController();
 
   constructor(options: ChannelOptions) {
@@ -49,6 +49,11 @@ export class Channel {
   /** The live connection, dialled if there is none. Rejects when no endpoint can be reached. */
   ready(): Promise<Connection> {
     if (this.#current?.alive === true) return Promise.resolve(this.#current);
+    // A dial that began before the question may fail for a reason that is past: then once more.
+    return this.#dialing === undefined ? this.#start() : this.#dialing.catch(() => this.#start());
+  }
+
+  #start(): Promise<Connection> {
     if (this.closed) return Promise.reject(this.#closedError());
     this.#dialing ??= this.#dial().finally(() => {
       this.#dialing = undefined;
@@ -67,19 +72,18 @@ export class Channel {
 
   async #dial(): Promise<Connection> {
     const { clock, endpoints } = this.#options;
-    if (this.#failed !== undefined && clock.now() - this.#failed.at < REST_MS) throw this.#failed.error;
+    await sleep(clock, this.#restUntil - clock.now(), this.#closing.signal);
     try {
       const connection = await this.#race(endpoints.map((_, i) => (this.#cursor + i) % endpoints.length));
       if (this.closed) {
         connection.end("the client was closed");
         throw this.#closedError();
       }
-      this.#failed = undefined;
       this.#current = connection;
       return connection;
     } catch (error) {
-      this.#failed = { at: clock.now(), error: dialError(error, endpoints.map(authority).join(", ")) };
-      throw this.#failed.error;
+      this.#restUntil = clock.now() + REST_MS;
+      throw dialError(error, endpoints.map(authority).join(", "));
     }
   }
 

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { etcdBackend } from "../../src/backends/etcd/index.js";
+import { parseEndpoint } from "../../src/backends/etcd/client/endpoint.js";
+import type { Backend } from "../../src/core/backend.js";
+import { conformanceSuite, faultProxy } from "../../src/testing/conformance/index.js";
+import type { FaultProxy, Faults } from "../../src/testing/conformance/index.js";
+import { startCandidate } from "../support/children.js";
+import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
+
+// The second layout takes as long again: with the long runs.
+const layouts = process.env["CONCLAVE_LONG"] === "1" ? (["queue", "key"] as const) : (["queue"] as const);
+
+describe.skipIf(!hasEtcd()).each(layouts)("etcd, layout %s", (layout) => {
+  let server: EtcdServer;
+  let proxy: FaultProxy;
+
+  beforeAll(async () => {
+    server = await EtcdServer.start();
+    proxy = await faultProxy({ port: parseEndpoint(server.endpoints[0]!).port });
+  });
+  afterAll(async () => {
+    await proxy[Symbol.asyncDispose]();
+    await server.stop();
+  });
+
+  const faults: Required<Faults> = {
+    cut: () => proxy.cut(),
+    deafen: () => proxy.deafen(),
+    slow: (delayMs) => proxy.slow(delayMs),
+    heal: () => proxy.heal(),
+  };
+
+  conformanceSuite({
+    runner: { describe, test, skip: test.skip },
+    backend: async (): Promise<Backend> =>
+      etcdBackend({ endpoints: `${proxy.host}:${proxy.port}`, layout, env: {} }),
+    faults,
+    child: ({ election, ttlMs }) =>
+      startCandidate({ url: `etcd://${server.endpoints[0]}?layout=${layout}`, election, ttlMs }),
+  });
+});
