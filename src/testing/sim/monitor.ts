@@ -1,0 +1,170 @@
+/**
+ * The invariants. The monitor stands outside: it has true time, sees every node
+ * at once, and asks the same public getters that user code would ask.
+ */
+import type { SimNode } from "./node.js";
+import type { Scheduler } from "./scheduler.js";
+import type { SubjectTerm } from "./subject.js";
+import type { Trace } from "./trace.js";
+
+export type Rule =
+  /** Two running nodes had `held` at one instant. */
+  | "two-leaders"
+  /** A token was not higher than all before it. */
+  | "token-order"
+  /** The fenced resource took something it must not. */
+  | "fence"
+  /** A term ended twice, or not at all, or began while the last one had not ended. */
+  | "one-end"
+  /** `held` was true after the end was reported. */
+  | "held-after-end"
+  /** Something happened after `close()` had resolved, or `close()` did not resolve. */
+  | "after-close"
+  /** An office was given back while its work still ran and its time had not passed. */
+  | "stop-order"
+  /** Work began while the last work of the same candidate had not settled. */
+  | "work-overlap"
+  /** Nobody led soon after the last fault. */
+  | "liveness"
+  /** A node asked the store more often than it may. */
+  | "hot-loop"
+  /** An observer went back to an older leader. */
+  | "observer-order"
+  /** A promise was rejected and nobody listened, or the library threw into its host. */
+  | "unhandled";
+
+export interface Violation {
+  readonly rule: Rule;
+  readonly detail: string;
+  /** True milliseconds. */
+  readonly t: number;
+}
+
+/** What the monitor knows of one term. */
+export interface TermRecord {
+  readonly term: SubjectTerm;
+  readonly token: bigint;
+  readonly owner: string;
+  readonly node: SimNode;
+  /** Ordinal of its opening, over all nodes. */
+  readonly opened: number;
+  wasHeld: boolean;
+  ended: boolean;
+  work: "none" | "running" | "settled";
+  /** When its work was told to stop, by the node's monotonic clock. */
+  abortedAt: number | undefined;
+}
+
+export class Monitor {
+  violation: Violation | undefined;
+  terms = 0;
+  /** True time at which someone was last seen in office. */
+  lastHeld = -Infinity;
+  /** Terms that may still be held. */
+  readonly #open = new Set<TermRecord>();
+  readonly #byTerm = new Map<SubjectTerm, TermRecord>();
+  #highest = -1n;
+
+  constructor(
+    readonly scheduler: Scheduler,
+    readonly trace: Trace,
+  ) {}
+
+  violate(rule: Rule, detail: string): void {
+    if (this.violation !== undefined) return;
+    this.violation = { rule, detail, t: this.scheduler.now };
+    this.note(`VIOLATION ${rule}: ${detail}`);
+    this.scheduler.stop();
+  }
+
+  note(text: string): void {
+    this.trace.note(this.scheduler.now, text);
+  }
+
+  /** A term opened: heard from its event or seen by its work, whichever was first. */
+  opened(term: SubjectTerm, owner: string, node: SimNode): TermRecord {
+    const known = this.#byTerm.get(term);
+    if (known !== undefined) return known;
+    const record: TermRecord = {
+      term,
+      token: term.token,
+      owner,
+      node,
+      opened: ++this.terms,
+      wasHeld: true,
+      ended: false,
+      work: "none",
+      abortedAt: undefined,
+    };
+    this.note(`${owner} elected, token ${term.token}`);
+    for (const other of this.#byTerm.values()) {
+      if (other.owner === owner && !other.ended) {
+        this.violate("one-end", `${owner} was elected with ${term.token} before the end of ${other.token} was told`);
+      }
+    }
+    if (term.token <= this.#highest) {
+      this.violate("token-order", `${owner} was elected with token ${term.token}, but ${this.#highest} was given before`);
+    }
+    this.#highest = term.token > this.#highest ? term.token : this.#highest;
+    this.#byTerm.set(term, record);
+    this.#open.add(record);
+    return record;
+  }
+
+  ended(term: SubjectTerm, owner: string, reason: string): void {
+    const record = this.#byTerm.get(term);
+    if (record === undefined) return this.violate("one-end", `${owner} was told the end of ${term.token}, which never began`);
+    this.note(`${owner} ended ${term.token}: ${reason}`);
+    if (record.ended) this.violate("one-end", `${owner} was told twice that ${term.token} ended`);
+    record.ended = true;
+    if (term.held) this.violate("held-after-end", `${owner} still had token ${term.token} after its end was told`);
+    this.#open.delete(record);
+  }
+
+  /** Its process died: it holds nothing, and no end will be told. */
+  forget(owner: string): void {
+    for (const record of this.#byTerm.values()) {
+      if (record.owner !== owner) continue;
+      record.ended = true;
+      this.#open.delete(record);
+    }
+  }
+
+  recordOf(token: bigint, owner: string): TermRecord | undefined {
+    for (const record of this.#byTerm.values()) {
+      if (record.token === token && record.owner === owner) return record;
+    }
+    return undefined;
+  }
+
+  /** Terms of this owner whose end was not told. */
+  unended(owner: string): TermRecord[] {
+    return [...this.#byTerm.values()].filter((record) => record.owner === owner && !record.ended);
+  }
+
+  /** Whoever is in office at this instant. */
+  leader(): TermRecord | undefined {
+    for (const record of this.#open) if (record.node.running && record.term.held) return record;
+    return undefined;
+  }
+
+  /** Asks every running node whether it leads. `true` if the asking itself ended a term. */
+  probe(): boolean {
+    let disturbed = false;
+    let holder: TermRecord | undefined;
+    for (const record of this.#open) {
+      if (!record.node.running) continue;
+      const held = record.term.held;
+      if (record.wasHeld && !held) disturbed = true;
+      if (!record.wasHeld && held) this.violate("held-after-end", `${record.owner} held ${record.token} again after it had not`);
+      record.wasHeld = held;
+      if (!held) continue;
+      if (holder !== undefined) {
+        this.violate("two-leaders", `${holder.owner} (token ${holder.token}) and ${record.owner} (token ${record.token}) both held office`);
+      }
+      holder = record;
+    }
+    if (holder !== undefined) this.lastHeld = this.scheduler.now;
+    return disturbed;
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * A schedule as data: everything that one simulated run depends on. A plan can
+ * be printed, kept, edited and run again; a seed is only the shortest way to
+ * write one down.
+ */
+import { Random } from "./random.js";
+
+export const STORE_KINDS = ["observer", "timed", "queue", "file"] as const;
+/** Which store the candidates stand before: records timed by observers or by the store, a queue, or files. */
+export type StoreKind = (typeof STORE_KINDS)[number];
+
+export const FAULT_KINDS = [
+  "pause", // SIGSTOP, SIGCONT
+  "stall", // the event loop is blocked, the process runs
+  "crash", // SIGKILL, and a new start after a while
+  "power", // all machines lose power at once; what was not made durable is gone
+  "suspend", // the machine sleeps: monotonic time stands still
+  "rate", // the clock runs faster or slower
+  "jump", // the wall clock is set
+  "cut", // the network is cut: both ways, requests only, answers only
+  "loss", // many requests and answers get lost
+  "delay", // many messages take longer than the ttl
+  "duplicate", // requests arrive twice, the second time late
+  "mute", // watches say nothing
+  "stale", // reads are answered by a replica that lags
+  "errors", // the store answers with errors
+  "slow", // the store is slow
+  "freeze", // the store is stopped for a while
+  "deposed", // keep-alives are answered by a store leader that is none any more (queue only)
+  "resign", // the leader gives up office
+  "reopen", // an election is closed and opened again
+  "throw", // the work throws
+  "return", // the work returns
+  "ignore", // the work ignores its signal for a while
+  "proclaim", // the leader publishes a new value
+] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+export interface Fault {
+  /** When, in true milliseconds. */
+  readonly t: number;
+  readonly kind: FaultKind;
+  /** A node, or whoever leads at that moment (a random node if nobody does). */
+  readonly target: string;
+  /** How long, in true milliseconds. */
+  readonly dur: number;
+  /** What this kind needs besides: a rate, a jump, a direction; uniform in [0, 1). */
+  readonly arg: number;
+}
+
+export interface Latency {
+  readonly medianMs: number;
+  readonly sigma: number;
+  /** How often a message takes far longer, and how long at most. */
+  readonly tail: number;
+  readonly tailMaxMs: number;
+}
+
+export interface Plan {
+  readonly seed: number;
+  readonly store: StoreKind;
+  readonly nodes: number;
+  readonly ttlMs: number;
+  readonly horizonMs: number;
+  /** From here on nothing goes wrong any more. */
+  readonly healAtMs: number;
+  readonly latency: Latency;
+  readonly loss: { readonly request: number; readonly answer: number };
+  readonly duplicate: number;
+  /** Clocks run between these rates; their ratio stays within what the margin permits. */
+  readonly rates: { readonly low: number; readonly high: number };
+  /** Whether the store offers a watch. */
+  readonly watch: boolean;
+  /** How the candidates behave. */
+  readonly maxTermMs: number | null;
+  readonly faults: readonly Fault[];
+}
+
+/**
+ * A margin of 15 % permits a ratio of 1/0.85 = 1.176 between the fastest and the
+ * slowest clock. What the holder may miss of a suspend (a quarter of the
+ * margin) comes out of the same purse.
+ */
+const WIDEST_RATIO = 1.16;
+const WIDEST_RATIO_WITH_SUSPEND = 1.11;
+
+const LONGEST_DELAY_MS = 6_000;
+
+export interface PlanOptions {
+  readonly stores?: readonly StoreKind[];
+}
+
+export function planOf(seed: number, options: PlanOptions = {}): Plan {
+  const random = new Random(seed, "plan");
+  const kinds = swarm(random);
+  const stores = options.stores ?? STORE_KINDS;
+  const ttlMs = random.whole(20, 36) * 100;
+  const horizonMs = 60_000 + random.whole(0, 10) * 1_000;
+  const healAtMs = Math.floor(horizonMs * 0.8);
+  const nodes = random.whole(3, 5);
+  const ratio = kinds.includes("suspend") ? WIDEST_RATIO_WITH_SUSPEND : WIDEST_RATIO;
+  const low = random.between(0.9, 1.1 / ratio);
+  return {
+    seed,
+    store: stores[Math.floor(random.next() * stores.length)] ?? "observer",
+    nodes,
+    ttlMs,
+    horizonMs,
+    healAtMs,
+    latency: {
+      medianMs: round(random.logNormal(4, 1)),
+      sigma: round(random.between(0.2, 1)),
+      tail: kinds.includes("delay") ? 0.02 : 0,
+      tailMaxMs: LONGEST_DELAY_MS,
+    },
+    loss: kinds.includes("loss")
+      ? { request: round(random.between(0, 0.03)), answer: round(random.between(0, 0.03)) }
+      : { request: 0, answer: 0 },
+    duplicate: kinds.includes("duplicate") ? 0.02 : 0,
+    rates: { low: round(low), high: round(low * ratio) },
+    watch: random.chance(0.7),
+    maxTermMs: random.chance(0.25) ? random.whole(2, 4) * ttlMs : null,
+    faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs }),
+  };
+}
+
+/** Swarm testing: a random half of the kinds, so that rare mixes are met too. */
+function swarm(random: Random): [FaultKind, ...FaultKind[]] {
+  const on = FAULT_KINDS.filter(() => random.chance(0.5));
+  // Something must end terms, or nothing is tested.
+  const lethal = random.pick(["pause", "crash", "cut", "stall"]);
+  return [lethal, ...on.filter((kind) => kind !== lethal)];
+}
+
+function drawFaults(
+  random: Random,
+  kinds: [FaultKind, ...FaultKind[]],
+  { nodes, ttlMs, healAtMs }: { nodes: number; ttlMs: number; healAtMs: number },
+): Fault[] {
+  const count = random.whole(8, 16);
+  const faults: Fault[] = [];
+  for (let i = 0; i < count; i++) {
+    const dur = Math.round(ttlMs * (random.chance(0.3) ? random.between(0.1, 0.9) : random.between(0.8, 3)));
+    const t = Math.round(random.between(ttlMs, healAtMs - dur - ttlMs));
+    const target = random.chance(0.6) ? "leader" : `n${random.whole(1, nodes)}`;
+    faults.push({ t, kind: random.pick(kinds), target, dur, arg: round(random.next()) });
+  }
+  return faults.sort((a, b) => a.t - b.t);
+}
+
+function round(value: number): number {
+  return Math.round(value * 1_000) / 1_000;
+}

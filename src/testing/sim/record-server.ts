@@ -1,0 +1,124 @@
+/**
+ * A store of versioned records with compare-and-swap: linearizable writes, reads
+ * that may lag, a watch that may say nothing. With `ttlOf` it times leases by a
+ * clock of its own, as a database does; without, it is as blind as a file.
+ */
+import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
+import { onAbort } from "../../core/waiting.js";
+import type { Link } from "./network.js";
+import { Oscillator } from "./oscillator.js";
+import type { Scheduler } from "./scheduler.js";
+
+interface Version<R> {
+  readonly time: number;
+  readonly version: bigint;
+  readonly record: R;
+  /** By the store's clock; `null` where the store does not time leases. */
+  readonly expiresAt: number | null;
+}
+
+interface Watcher {
+  readonly key: string;
+  readonly link: Link;
+  wake(): void;
+  broke(): void;
+}
+
+export interface RecordServerOptions<R> {
+  readonly scheduler: Scheduler;
+  /** The store's own clock. */
+  readonly oscillator: Oscillator;
+  readonly firstVersion: bigint;
+  /** Given, the store times leases: how long a record lives. */
+  readonly ttlOf?: ((record: R) => number | null) | undefined;
+  readonly watch: boolean;
+  /** Told of every write that took effect. */
+  readonly onWrite?: (key: string, version: bigint, record: R, process: string) => void;
+}
+
+export class RecordServer<R> {
+  readonly #options: RecordServerOptions<R>;
+  readonly #history = new Map<string, Version<R>[]>();
+  readonly #watchers = new Set<Watcher>();
+  #revision: bigint;
+
+  constructor(options: RecordServerOptions<R>) {
+    this.#options = options;
+    this.#revision = options.firstVersion;
+  }
+
+  /** The store as one process reaches it. */
+  connect(link: Link): RecordStore<R> {
+    const store: RecordStore<R> = {
+      read: (key, { signal }) => {
+        const lag = link.staleness();
+        return link.call("read", () => this.#read(key, lag), signal);
+      },
+      write: (key, expected, record, { signal }) =>
+        link.call("write", () => this.#write(key, expected, record, link.process.label), signal),
+      [Symbol.asyncDispose]: async () => {},
+    };
+    if (this.#options.watch) store.watch = (key, wake, options) => this.#watch(link, key, wake, options);
+    return store;
+  }
+
+  #read(key: string, lagMs: number): Entry<R> | null {
+    const history = this.#history.get(key) ?? [];
+    const asOf = this.#options.scheduler.now - lagMs;
+    for (let i = history.length - 1; i >= 0; i--) {
+      const version = history[i];
+      if (version !== undefined && version.time <= asOf) return this.#entry(version);
+    }
+    return null;
+  }
+
+  #write(key: string, expected: bigint | null, record: R, process: string): Entry<R> | null {
+    const { scheduler, oscillator, ttlOf, onWrite } = this.#options;
+    const history = this.#history.get(key) ?? [];
+    const current = history.at(-1);
+    if ((current?.version ?? null) !== expected) return null;
+    const ttlMs = ttlOf?.(record) ?? null;
+    const expiresAt = ttlMs === null ? null : oscillator.mono(scheduler.now) + ttlMs;
+    const version = { time: scheduler.now, version: ++this.#revision, record, expiresAt };
+    history.push(version);
+    this.#history.set(key, history);
+    onWrite?.(key, version.version, record, process);
+    this.#tell(key);
+    return this.#entry(version);
+  }
+
+  #entry({ version, record, expiresAt }: Version<R>): Entry<R> {
+    if (expiresAt === null) return { version, record };
+    const { scheduler, oscillator } = this.#options;
+    return { version, record, expiresInMs: expiresAt - oscillator.mono(scheduler.now) };
+  }
+
+  #watch(link: Link, key: string, wake: () => void, { signal }: CallOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const watcher: Watcher = {
+        key,
+        link,
+        wake: () => void (signal.aborted || wake()),
+        broke: () => reject(new Error("the watch broke")),
+      };
+      onAbort(signal, () => {
+        this.#watchers.delete(watcher);
+        resolve();
+      });
+      // Arming takes a round trip: changes before it arrives are not told.
+      link.call("watch", () => void this.#watchers.add(watcher), signal).catch(reject);
+    });
+  }
+
+  #tell(key: string): void {
+    for (const watcher of [...this.#watchers]) {
+      if (watcher.key !== key) continue;
+      if (!watcher.link.process.alive) this.#watchers.delete(watcher);
+      else if (!watcher.link.notify(() => watcher.wake()) && watcher.link.breaks()) {
+        // A stream cannot skip a message: it broke, and only sometimes is that noticed.
+        this.#watchers.delete(watcher);
+        if (watcher.link.coin()) watcher.link.notify(() => watcher.broke());
+      }
+    }
+  }
+}

@@ -1,0 +1,33 @@
+/** What the simulator needs of an election: the public face of the library's, or of your own. */
+import type { Backend, Leader } from "../../core/backend.js";
+import type { Clock } from "../../core/clock.js";
+
+export interface SubjectTerm {
+  readonly token: bigint;
+  readonly signal: AbortSignal;
+  readonly held: boolean;
+  proclaim(value: string): Promise<void>;
+  resign(): Promise<void>;
+}
+
+export interface Subject {
+  run(work: (term: SubjectTerm) => Promise<void>, options: { signal: AbortSignal }): Promise<void>;
+  campaign(options: { signal: AbortSignal }): Promise<SubjectTerm>;
+  observe(options: { signal: AbortSignal }): AsyncIterable<Leader | null>;
+  resign(): Promise<void>;
+  close(): Promise<void>;
+  on(event: "elected", listener: (event: { term: SubjectTerm }) => void): () => void;
+  on(event: "ended", listener: (event: { term: SubjectTerm; end: { reason: string } }) => void): () => void;
+}
+
+export interface SubjectOptions {
+  readonly name: string;
+  readonly id: string;
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly ttlMs: number;
+  readonly drainMs: number;
+  readonly maxTermMs: number | undefined;
+}
+
+export type SubjectFactory = (options: SubjectOptions) => Subject;
