@@ -76,7 +76,7 @@ export class Disk {
    * there is not listed.
    */
   #list(calls: DiskCalls, path: string): Promise<string[]> {
-    const steps = this.random.whole(1, 3);
+    const steps = calls.steps();
     const found: string[] = [];
     const pass = (step: number) => (): void => {
       for (const name of this.#directory(path).names.keys()) {
@@ -209,6 +209,11 @@ export class DiskCalls {
     const late = this.#random.next() * 5;
     if (lost || this.#now < this.trouble.mute) return;
     this.host.scheduler.at(this.#now + late, () => this.process.deliver(run));
+  }
+
+  /** In how many steps a directory is read. */
+  steps(): number {
+    return this.#random.whole(1, 3);
   }
 
   get #now(): number {

@@ -2,7 +2,7 @@
  * The invariants. The monitor stands outside: it has true time, sees every node
  * at once, and asks the same public getters that user code would ask.
  */
-import type { SimNode } from "./node.js";
+import type { SimNode, SimProcess } from "./node.js";
 import type { Scheduler } from "./scheduler.js";
 import type { SubjectTerm } from "./subject.js";
 import type { Trace } from "./trace.js";
@@ -46,11 +46,13 @@ export interface TermRecord {
   readonly token: bigint;
   readonly owner: string;
   readonly node: SimNode;
+  readonly process: SimProcess;
   /** Ordinal of its opening, over all nodes. */
   readonly opened: number;
   wasHeld: boolean;
   ended: boolean;
-  work: "none" | "running" | "settled";
+  /** `own`: of a term from `campaign()`, which its owner ends. */
+  work: "none" | "running" | "own" | "settled";
   /** When its work was told to stop, by the node's monotonic clock. */
   abortedAt: number | undefined;
 }
@@ -82,14 +84,15 @@ export class Monitor {
   }
 
   /** A term opened: heard from its event or seen by its work, whichever was first. */
-  opened(term: SubjectTerm, owner: string, node: SimNode): TermRecord {
+  opened(term: SubjectTerm, owner: string, process: SimProcess): TermRecord {
     const known = this.#byTerm.get(term);
     if (known !== undefined) return known;
     const record: TermRecord = {
       term,
       token: term.token,
       owner,
-      node,
+      node: process.node,
+      process,
       opened: ++this.terms,
       wasHeld: true,
       ended: false,
@@ -122,9 +125,9 @@ export class Monitor {
   }
 
   /** Its process died: it holds nothing, and no end will be told. */
-  forget(owner: string): void {
+  forget(process: SimProcess): void {
     for (const record of this.#byTerm.values()) {
-      if (record.owner !== owner) continue;
+      if (record.process !== process) continue;
       record.ended = true;
       this.#open.delete(record);
     }

@@ -61,6 +61,8 @@ export interface Plan {
   readonly store: StoreKind;
   readonly nodes: number;
   readonly ttlMs: number;
+  /** Longest pause between two looks at the store. */
+  readonly retryMs: number;
   readonly horizonMs: number;
   /** From here on nothing goes wrong any more. */
   readonly healAtMs: number;
@@ -93,18 +95,20 @@ export interface PlanOptions {
 export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const random = new Random(seed, "plan");
   const kinds = swarm(random);
-  const stores = options.stores ?? STORE_KINDS;
   const ttlMs = random.whole(20, 36) * 100;
   const horizonMs = 60_000 + random.whole(0, 10) * 1_000;
   const healAtMs = Math.floor(horizonMs * 0.8);
-  const nodes = random.whole(3, 5);
+  const store = drawStore(random, options.stores ?? STORE_KINDS);
+  // Every look at the file room is a dozen system calls: fewer nodes keep its schedules as short as the others.
+  const nodes = random.whole(3, store === "file" ? 4 : 5);
   const ratio = kinds.includes("suspend") ? WIDEST_RATIO_WITH_SUSPEND : WIDEST_RATIO;
   const low = random.between(0.9, 1.1 / ratio);
   return {
     seed,
-    store: stores[Math.floor(random.next() * stores.length)] ?? "observer",
+    store,
     nodes,
     ttlMs,
+    retryMs: Math.round(ttlMs * random.between(0.2, 0.5)),
     horizonMs,
     healAtMs,
     latency: {
@@ -124,11 +128,19 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
   };
 }
 
+/** How often each store is drawn. */
+const WEIGHTS: Record<StoreKind, number> = { observer: 30, timed: 25, queue: 30, file: 15 };
+
+function drawStore(random: Random, stores: readonly StoreKind[]): StoreKind {
+  let roll = random.next() * stores.reduce((sum, store) => sum + WEIGHTS[store], 0);
+  return stores.find((store) => (roll -= WEIGHTS[store]) < 0) ?? "observer";
+}
+
 /** Swarm testing: a random half of the kinds, so that rare mixes are met too. */
 function swarm(random: Random): [FaultKind, ...FaultKind[]] {
   const on = FAULT_KINDS.filter(() => random.chance(0.5));
   // Something must end terms, or nothing is tested.
-  const lethal = random.pick(["pause", "crash", "cut", "stall"]);
+  const lethal = random.pick<FaultKind>(["pause", "crash", "cut", "stall"]);
   return [lethal, ...on.filter((kind) => kind !== lethal)];
 }
 

@@ -41,6 +41,7 @@ export class QueueBackend implements Backend {
   readonly guarantees = GUARANTEES;
   readonly #clock: Clock;
   readonly #etcd: SimEtcd;
+  readonly #forsaking = new Set<Promise<void>>();
 
   constructor(clock: Clock, etcd: SimEtcd) {
     this.#clock = clock;
@@ -59,11 +60,11 @@ export class QueueBackend implements Backend {
     try {
       const place = await this.#queue(candidacy, lease, ttlSeconds * 1000, signal);
       const hold = await this.#advance(candidacy, place, wait, signal);
-      if (hold === null) await this.#forsake(lease, attemptMs);
+      if (hold === null) await this.#leave(lease, attemptMs);
       return hold;
     } catch (error) {
       // Nothing may be left that could win later: what this cannot remove dies with the lease nobody renews.
-      await this.#forsake(lease, attemptMs);
+      await this.#leave(lease, attemptMs);
       throw error;
     }
   }
@@ -80,7 +81,9 @@ export class QueueBackend implements Backend {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {}
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#forsaking);
+  }
 
   async #queue(candidacy: Candidacy, lease: bigint, ttlMs: number, signal: AbortSignal): Promise<Place> {
     const key = `${candidacy.election}/${lease.toString(16)}`;
@@ -139,6 +142,13 @@ export class QueueBackend implements Backend {
     woken.abort();
     unlink();
     signal.throwIfAborted();
+  }
+
+  /** `close()` waits for what is being tidied up. */
+  #leave(lease: bigint, attemptMs: number): Promise<void> {
+    const leaving = this.#forsake(lease, attemptMs).finally(() => this.#forsaking.delete(leaving));
+    this.#forsaking.add(leaving);
+    return leaving;
   }
 
   async #forsake(lease: bigint, attemptMs: number): Promise<void> {

@@ -14,8 +14,10 @@ export function spied(backend: Backend, options: SpyOptions): Backend {
   return {
     name: backend.name,
     guarantees: backend.guarantees,
-    ...("defaults" in backend && { defaults: backend.defaults }),
-    records: backend.records,
+    timing: backend.timing,
+    get records() {
+      return backend.records;
+    },
     campaign: async (candidacy, call) => {
       const hold = await backend.campaign(candidacy, call);
       return hold === null ? null : new SpiedHold(hold, options);
@@ -25,6 +27,12 @@ export function spied(backend: Backend, options: SpyOptions): Backend {
   };
 }
 
+/** The library's default margin: the holder's time is over this much before its lease is. */
+const LEAST_MARGIN_MS = 250;
+const MARGIN_SHARE = 0.15;
+/** Boot time is told in steps of 10 ms. */
+const BOOT_SLACK_MS = 20;
+
 class SpiedHold implements Hold {
   readonly token: bigint;
   readonly askedAt: number;
@@ -33,6 +41,7 @@ class SpiedHold implements Hold {
   readonly #hold: Hold;
   readonly #options: SpyOptions;
   #extendedAt: number;
+  #bootAhead: number;
 
   constructor(hold: Hold, options: SpyOptions) {
     this.token = hold.token;
@@ -42,6 +51,7 @@ class SpiedHold implements Hold {
     this.#hold = hold;
     this.#options = options;
     this.#extendedAt = hold.askedAt;
+    this.#bootAhead = bootAhead(options.clock);
   }
 
   async renew(options: CallOptions): Promise<Extension | "lost"> {
@@ -58,19 +68,36 @@ class SpiedHold implements Hold {
   }
 
   #extended(answer: Extension | "lost"): Extension | "lost" {
-    if (answer !== "lost") this.#extendedAt = Math.max(this.#extendedAt, answer.askedAt);
+    // An answer that comes after the deadline extends nothing.
+    if (answer !== "lost" && !this.#over()) {
+      this.#extendedAt = Math.max(this.#extendedAt, answer.askedAt);
+      this.#bootAhead = bootAhead(this.#options.clock);
+    }
     return answer;
+  }
+
+  /** A sleep of the machine counts, although monotonic time stood still. */
+  #now(): number {
+    const { clock } = this.#options;
+    return clock.now() + bootAhead(clock) - this.#bootAhead + BOOT_SLACK_MS;
+  }
+
+  #over(): boolean {
+    const margin = Math.max(LEAST_MARGIN_MS, this.ttlMs * MARGIN_SHARE);
+    return this.#now() >= this.#extendedAt + this.ttlMs - margin;
   }
 
   /** Work that still runs forbids it, unless it had its time to stop, or the office ran out anyway. */
   #checkOrder(): void {
-    const { owner, clock, monitor, drainMs } = this.#options;
+    const { owner, monitor, drainMs } = this.#options;
     const record = monitor.recordOf(this.token, owner);
     monitor.note(`${owner} releases ${this.token}`);
     if (record === undefined || record.work !== "running") return;
-    const now = clock.now();
-    const drained = record.abortedAt !== undefined && now >= record.abortedAt + drainMs;
-    const over = now >= this.#extendedAt + this.ttlMs;
-    if (!drained && !over) monitor.violate("stop-order", `${owner} gave ${this.token} back while its work still ran`);
+    const drained = record.abortedAt !== undefined && this.#now() >= record.abortedAt + drainMs;
+    if (!drained && !this.#over()) monitor.violate("stop-order", `${owner} gave ${this.token} back while its work still ran`);
   }
+}
+
+function bootAhead(clock: Clock): number {
+  return clock.boot() - clock.now();
 }

@@ -26,6 +26,7 @@ export interface SubjectOptions {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly ttlMs: number;
+  readonly retryMs: number;
   readonly drainMs: number;
   readonly maxTermMs: number | undefined;
 }

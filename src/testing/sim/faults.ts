@@ -1,0 +1,112 @@
+/** What each kind of fault does to the world. */
+import type { Fault } from "./plan.js";
+import { Random } from "./random.js";
+import type { Seat, World } from "./world.js";
+
+export function applyFault(world: World, fault: Fault, index: number): void {
+  const seat = aim(world, fault, index);
+  const until = Math.min(fault.t + fault.dur, world.plan.healAtMs);
+  world.monitor.note(`fault ${fault.kind} on ${seat.node.id} until ${(until / 1000).toFixed(3)} s`);
+  strike(world, fault, seat, until);
+}
+
+/** Most faults aim at whoever leads. */
+function aim(world: World, fault: Fault, index: number): Seat {
+  const { seats, plan } = world;
+  const leader = fault.target === "leader" ? world.monitor.leader()?.node.id : fault.target;
+  const named = seats.find((seat) => seat.node.id === leader);
+  if (named !== undefined) return named;
+  const first = seats[0];
+  if (first === undefined) throw new Error("a plan needs at least one node");
+  return new Random(plan.seed, `aim/${index}`).pick([first, ...seats.slice(1)]);
+}
+
+function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): void {
+  const { node, trouble, contestant } = seat;
+  const { host, plan, scheduler } = world;
+  switch (kind) {
+    case "pause":
+      return node.hinder("paused", until);
+    case "stall":
+      return node.hinder("stalled", until);
+    case "suspend":
+      return node.hinder("suspended", until);
+    case "crash":
+      return crash(world, seat, until);
+    case "power":
+      world.store.losePower();
+      for (const each of world.seats) crash(world, each, until);
+      return;
+    case "rate":
+      return node.setRate(arg < 0.3 ? plan.rates.low : arg > 0.7 ? plan.rates.high : between(plan.rates, arg));
+    case "jump":
+      return node.oscillator.jumpWall(jump(arg));
+    case "cut":
+      if (arg < 0.7) trouble.requestsCut = Math.max(trouble.requestsCut, until);
+      if (arg > 0.3) trouble.answersCut = Math.max(trouble.answersCut, until);
+      return;
+    case "loss":
+    case "delay":
+    case "duplicate":
+    case "mute":
+    case "stale":
+    case "errors":
+      // Half of them befall everyone.
+      for (const each of arg < 0.5 ? [seat] : world.seats) each.trouble[kind] = Math.max(each.trouble[kind], until);
+      return;
+    case "slow":
+      host.slowUntil = Math.max(host.slowUntil, until);
+      return;
+    case "freeze":
+      host.frozenUntil = Math.max(host.frozenUntil, until);
+      return;
+    case "deposed":
+      return world.store.depose(node.id, until);
+    case "resign":
+      return node.turning ? contestant?.resign() : undefined;
+    case "proclaim":
+      return node.turning ? contestant?.proclaim(`value ${arg}`) : undefined;
+    case "throw":
+    case "return":
+      return contestant?.order(kind);
+    case "ignore":
+      contestant?.deafen(until);
+      // Deafness alone is not noticed: something must tell it to stop.
+      scheduler.at(scheduler.now + plan.ttlMs / 4, () => void (node.turning && seat.contestant?.resign()));
+      return;
+    case "reopen":
+      return reopen(world, seat, until);
+  }
+}
+
+function crash(world: World, seat: Seat, until: number): void {
+  world.crash(seat);
+  world.scheduler.at(until, () => world.start(seat));
+}
+
+function reopen(world: World, seat: Seat, until: number): void {
+  const { contestant, node } = seat;
+  const { process } = node;
+  if (contestant === undefined || process === undefined || !contestant.open || !node.turning) return;
+  const again = (): void => {
+    world.scheduler.at(Math.max(until, world.scheduler.now), () =>
+      process.deliver(() => {
+        if (seat.contestant === contestant) world.open(seat);
+      }),
+    );
+  };
+  contestant.close().then(again, (error: unknown) => {
+    world.monitor.violate("after-close", `close() rejected: ${String(error)}`);
+  });
+}
+
+function between({ low, high }: { low: number; high: number }, share: number): number {
+  return low + (high - low) * share;
+}
+
+/** A second, a minute, an hour or a day, forwards or backwards. */
+function jump(arg: number): number {
+  const sizes = [1_000, 60_000, 3_600_000, 86_400_000];
+  const size = sizes[Math.floor(arg * 8) % 4] ?? 1_000;
+  return arg < 0.5 ? size : -size;
+}

@@ -1,0 +1,7 @@
+/** The simulator: many nodes, one process, virtual time, every fault we know of. */
+export { FAULT_KINDS, planOf, STORE_KINDS } from "./plan.js";
+export type { Fault, FaultKind, Latency, Plan, PlanOptions, StoreKind } from "./plan.js";
+export type { Rule, Violation } from "./monitor.js";
+export type { Subject, SubjectFactory, SubjectOptions, SubjectTerm } from "./subject.js";
+export { simulate } from "./world.js";
+export type { Outcome, SimulateOptions } from "./world.js";

@@ -1,0 +1,155 @@
+/** The four stores that candidates stand before, each with its way of being reached and of going wrong. */
+import { fileBackend } from "../../backends/file/index.js";
+import type { Backend, Guarantees, RecordStore } from "../../core/backend.js";
+import { ConclaveError } from "../../core/errors.js";
+import { recordBackend } from "../../record/backend.js";
+import { textLeases } from "../../record/codec.js";
+import type { LeaseRecord } from "../../record/lease.js";
+import type { SimClock } from "./clock.js";
+import { Disk, DiskCalls } from "./disk.js";
+import { EtcdServer } from "./etcd-server.js";
+import type { Monitor } from "./monitor.js";
+import { Link } from "./network.js";
+import type { StoreHost, Trouble } from "./network.js";
+import type { SimProcess } from "./node.js";
+import { Oscillator } from "./oscillator.js";
+import type { Plan } from "./plan.js";
+import { QueueBackend } from "./queue-backend.js";
+import { Random } from "./random.js";
+import { RecordServer } from "./record-server.js";
+
+/** Requests of one election, counted. */
+export interface Traffic {
+  readonly pending: number;
+  onCall: ((what: string) => void) | undefined;
+}
+
+export interface Connection {
+  readonly backend: Backend;
+  readonly traffic: Traffic;
+}
+
+export interface Store {
+  connect(clock: SimClock, process: SimProcess, trouble: Trouble, purpose: string): Connection;
+  /** All machines lose power at once. */
+  losePower(): void;
+  /** A deposed leader of the store answers this node's keep-alives until then. */
+  depose(node: string, untilTime: number): void;
+}
+
+interface StoreOptions {
+  readonly plan: Plan;
+  readonly host: StoreHost;
+  readonly monitor: Monitor;
+}
+
+const GUARANTEES: Omit<Guarantees, "expiry"> = {
+  exclusion: "linearizable",
+  token: "record",
+  succession: "unordered",
+  ttl: { minMs: 100, stepMs: 1 },
+};
+
+export function openStore(options: StoreOptions): Store {
+  switch (options.plan.store) {
+    case "observer":
+      return observerStore(options);
+    case "timed":
+      return timedStore(options);
+    case "queue":
+      return queueStore(options);
+    case "file":
+      return fileStore(options);
+  }
+}
+
+/** The store's own clock runs at its own rate too. */
+function ownClock(plan: Plan, random: Random): Oscillator {
+  return new Oscillator(random.between(plan.rates.low, plan.rates.high), { mono: 0, boot: 0, wall: 0 });
+}
+
+function observerStore({ plan, host, monitor }: StoreOptions): Store {
+  const random = new Random(plan.seed, "store");
+  const server = new RecordServer<string>({
+    scheduler: host.scheduler,
+    oscillator: ownClock(plan, random),
+    firstVersion: BigInt(random.whole(0, 1000)),
+    watch: plan.watch,
+    onWrite: (_, version, record, process) => monitor.note(`store: ${version} ${record} by ${process}`),
+  });
+  return {
+    ...ordinary,
+    connect: (clock, process, trouble, purpose) => {
+      const link = new Link(process, host, trouble, plan, purpose);
+      const leases = textLeases(server.connect(link));
+      const guarantees: Guarantees = { ...GUARANTEES, expiry: "observer" };
+      return { backend: recordBackend({ name: "sim-observer", guarantees, leases, records: noRecords, clock }), traffic: link };
+    },
+  };
+}
+
+function timedStore({ plan, host, monitor }: StoreOptions): Store {
+  const random = new Random(plan.seed, "store");
+  const server = new RecordServer<LeaseRecord>({
+    scheduler: host.scheduler,
+    oscillator: ownClock(plan, random),
+    firstVersion: BigInt(random.whole(0, 1000)),
+    watch: plan.watch,
+    ttlOf: (record) => record.ttlMs,
+    onWrite: (_, version, { holder, token, value }, process) =>
+      monitor.note(`store: ${version} ${holder ?? "vacant"} ${token ?? "new"} ${value} by ${process}`),
+  });
+  return {
+    ...ordinary,
+    connect: (clock, process, trouble, purpose) => {
+      const link = new Link(process, host, trouble, plan, purpose);
+      const guarantees: Guarantees = { ...GUARANTEES, expiry: "store" };
+      const leases = server.connect(link);
+      return { backend: recordBackend({ name: "sim-timed", guarantees, leases, records: noRecords, clock }), traffic: link };
+    },
+  };
+}
+
+function queueStore({ plan, host, monitor }: StoreOptions): Store {
+  const random = new Random(plan.seed, "store");
+  const server = new EtcdServer({
+    scheduler: host.scheduler,
+    oscillator: ownClock(plan, random),
+    random,
+    onChange: ({ type, kv }) => monitor.note(`store: ${type} ${kv.key} ${kv.createRevision} ${kv.value}`),
+  });
+  return {
+    losePower: () => server.failOver(),
+    depose: (node, untilTime) => {
+      server.deposedFor.set(node, untilTime);
+      server.failOver();
+    },
+    connect: (clock, process, trouble, purpose) => {
+      const link = new Link(process, host, trouble, plan, purpose);
+      return { backend: new QueueBackend(clock, server.connect(link)), traffic: link };
+    },
+  };
+}
+
+function fileStore({ plan, host, monitor }: StoreOptions): Store {
+  const disk = new Disk(host, new Random(plan.seed, "store"));
+  disk.onChange = (what, path) => monitor.note(`store: ${what} ${path}`);
+  return {
+    ...ordinary,
+    losePower: () => disk.losePower(),
+    connect: (clock, process, trouble, purpose) => {
+      const calls = new DiskCalls(process, host, trouble, plan, purpose);
+      const fs = disk.connect(calls);
+      return { backend: fileBackend({ fs, clock, directory: "/sim", deadProcessRule: false }), traffic: calls };
+    },
+  };
+}
+
+const ordinary: Pick<Store, "losePower" | "depose"> = { losePower: () => {}, depose: () => {} };
+
+/** Elections need none. */
+const noRecords: RecordStore = {
+  read: () => Promise.reject(new ConclaveError("unsupported", "the simulated stores keep no other records")),
+  write: () => Promise.reject(new ConclaveError("unsupported", "the simulated stores keep no other records")),
+  [Symbol.asyncDispose]: async () => {},
+};

@@ -1,0 +1,190 @@
+/** One plan, run from beginning to end. */
+import { Election } from "../../core/election.js";
+import { Contestant } from "./contestant.js";
+import { applyFault } from "./faults.js";
+import { Monitor } from "./monitor.js";
+import type { Violation } from "./monitor.js";
+import { noTrouble, StoreHost } from "./network.js";
+import type { Trouble } from "./network.js";
+import { SimNode } from "./node.js";
+import { Oscillator } from "./oscillator.js";
+import type { Plan } from "./plan.js";
+import { Random } from "./random.js";
+import { FencedResource } from "./resource.js";
+import { Scheduler } from "./scheduler.js";
+import { openStore } from "./stores.js";
+import type { Store } from "./stores.js";
+import type { SubjectFactory } from "./subject.js";
+import { Trace } from "./trace.js";
+
+export interface Outcome {
+  readonly plan: Plan;
+  readonly violation: Violation | undefined;
+  readonly terms: number;
+  readonly faults: number;
+  readonly virtualMs: number;
+  readonly events: number;
+  /** Equal for two runs of the same plan, or something is not deterministic. */
+  readonly hash: string;
+  readonly accepted: number;
+  readonly refused: number;
+  readonly trace: readonly string[] | undefined;
+}
+
+/** What happens on a node besides running. */
+export class Seat {
+  contestant: Contestant | undefined;
+  readonly trouble: Trouble = noTrouble();
+  serial = 0;
+  constructor(readonly node: SimNode) {}
+}
+
+const WALL_START = Date.UTC(2025, 0, 1);
+
+export class World {
+  readonly scheduler: Scheduler;
+  readonly monitor: Monitor;
+  readonly trace: Trace;
+  readonly host: StoreHost;
+  readonly store: Store;
+  readonly seats: readonly Seat[];
+  readonly resource: FencedResource;
+  readonly #elect: SubjectFactory;
+
+  constructor(
+    readonly plan: Plan,
+    elect: SubjectFactory,
+    keepTrace: boolean,
+  ) {
+    this.#elect = elect;
+    this.trace = new Trace(keepTrace);
+    this.scheduler = new Scheduler(plan.seed);
+    this.monitor = new Monitor(this.scheduler, this.trace);
+    this.host = new StoreHost(this.scheduler);
+    this.store = openStore({ plan, host: this.host, monitor: this.monitor });
+    this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
+    this.seats = Array.from({ length: plan.nodes }, (_, i) => this.#seat(`n${i + 1}`));
+  }
+
+  async run(): Promise<Outcome> {
+    const { plan, scheduler, monitor } = this;
+    const rejected = (error: unknown): void => {
+      monitor.violate("unhandled", error instanceof Error ? (error.stack ?? error.message) : String(error));
+    };
+    process.on("unhandledRejection", rejected);
+    try {
+      this.#schedule();
+      await scheduler.run(plan.horizonMs, () => this.#settled());
+      await this.#closeAll();
+    } finally {
+      process.off("unhandledRejection", rejected);
+      for (const seat of this.seats) seat.node.kill();
+    }
+    this.trace.number(scheduler.count);
+    return {
+      plan,
+      violation: monitor.violation,
+      terms: monitor.terms,
+      faults: plan.faults.length,
+      virtualMs: plan.horizonMs,
+      events: scheduler.count,
+      hash: this.trace.hash,
+      accepted: this.resource.accepted,
+      refused: this.resource.refused,
+      trace: this.trace.lines,
+    };
+  }
+
+  start(seat: Seat): void {
+    if (seat.node.process !== undefined) return;
+    const { label } = seat.node.start();
+    seat.serial = 0;
+    this.monitor.note(`${label} starts`);
+    this.open(seat);
+  }
+
+  open(seat: Seat): void {
+    const { process } = seat.node;
+    if (process === undefined) return;
+    seat.contestant = new Contestant({
+      process,
+      serial: ++seat.serial,
+      plan: this.plan,
+      monitor: this.monitor,
+      resource: this.resource,
+      elect: this.#elect,
+      connect: (clock, owner, purpose) => this.store.connect(clock, owner, seat.trouble, purpose),
+    });
+  }
+
+  crash(seat: Seat): void {
+    const { process } = seat.node;
+    if (process === undefined) return;
+    this.monitor.note(`${process.label} is killed`);
+    this.monitor.forget(process);
+    seat.node.kill();
+    seat.contestant = undefined;
+  }
+
+  #seat(id: string): Seat {
+    const { plan, scheduler } = this;
+    const random = new Random(plan.seed, `machine/${id}`);
+    const start = { mono: random.next() * 1e7, boot: random.next() * 1e9, wall: WALL_START + random.next() * 1e6 };
+    const { low, high } = plan.rates;
+    const roll = random.next();
+    const rate = roll < 0.3 ? low : roll > 0.7 ? high : low + (high - low) * random.next();
+    return new Seat(new SimNode(id, plan.seed, scheduler, new Oscillator(rate, start)));
+  }
+
+  #schedule(): void {
+    const { plan, scheduler, monitor } = this;
+    const random = new Random(plan.seed, "start");
+    for (const seat of this.seats) scheduler.at(random.next() * 500, () => this.start(seat));
+    plan.faults.forEach((fault, index) => scheduler.at(fault.t, () => applyFault(this, fault, index)));
+    scheduler.at(plan.healAtMs, () => {
+      monitor.note("all is well from here on");
+      for (const seat of this.seats) this.start(seat);
+    });
+    const patience = (3 * plan.ttlMs) / plan.rates.low;
+    const someoneLed = (since: number, what: string) => (): void => {
+      if (monitor.lastHeld < since) monitor.violate("liveness", `nobody led within 3 x ttl ${what}`);
+    };
+    scheduler.quietly(plan.healAtMs + patience, someoneLed(plan.healAtMs, "after the last fault"));
+    scheduler.quietly(plan.horizonMs, someoneLed(plan.horizonMs - patience, "before the end"));
+  }
+
+  #settled(): boolean {
+    this.trace.number(this.scheduler.now);
+    return this.monitor.probe();
+  }
+
+  /** In the end everyone closes, and nothing may be left. */
+  async #closeAll(): Promise<void> {
+    const { plan, scheduler, monitor } = this;
+    if (monitor.violation !== undefined) return;
+    let open = 0;
+    scheduler.at(plan.horizonMs, () => {
+      for (const { contestant } of this.seats) {
+        if (contestant === undefined || !contestant.open) continue;
+        open++;
+        contestant.close().then(
+          () => void open--,
+          (error: unknown) => monitor.violate("after-close", `close() rejected: ${String(error)}`),
+        );
+      }
+    });
+    await scheduler.run(plan.horizonMs + 4 * plan.ttlMs, () => this.#settled());
+    if (open > 0) monitor.violate("after-close", `close() of ${open} elections did not resolve within 4 x ttl`);
+  }
+}
+
+export interface SimulateOptions {
+  /** What stands for office. Default: the library's own election. */
+  readonly elect?: SubjectFactory;
+  /** Keep what happened as lines. Default: only its hash. */
+  readonly trace?: boolean;
+}
+
+export function simulate(plan: Plan, options: SimulateOptions = {}): Promise<Outcome> {
+  return new World(plan, options.elect ?? ((subject) => new Election(subject)), options.trace ?? false).run();
+}
