@@ -2,6 +2,8 @@
 export { FAULT_KINDS, planOf, STORE_KINDS } from "./plan.js";
 export type { Fault, FaultKind, Latency, Plan, PlanOptions, StoreKind } from "./plan.js";
 export type { Rule, Violation } from "./monitor.js";
+export { shrink } from "./shrink.js";
+export type { ShrinkOptions, Shrunk } from "./shrink.js";
 export type { Subject, SubjectFactory, SubjectOptions, SubjectTerm } from "./subject.js";
 export { simulate } from "./world.js";
 export type { Outcome, SimulateOptions } from "./world.js";

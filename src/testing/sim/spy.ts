@@ -55,11 +55,11 @@ class SpiedHold implements Hold {
   }
 
   async renew(options: CallOptions): Promise<Extension | "lost"> {
-    return this.#extended(await this.#hold.renew(options));
+    return this.#extended(await this.#hold.renew(options), options);
   }
 
   async proclaim(value: string, options: CallOptions): Promise<Extension | "lost"> {
-    return this.#extended(await this.#hold.proclaim(value, options));
+    return this.#extended(await this.#hold.proclaim(value, options), options);
   }
 
   release(options: CallOptions): Promise<void> {
@@ -67,9 +67,9 @@ class SpiedHold implements Hold {
     return this.#hold.release(options);
   }
 
-  #extended(answer: Extension | "lost"): Extension | "lost" {
-    // An answer that comes after the deadline extends nothing.
-    if (answer !== "lost" && !this.#over()) {
+  #extended(answer: Extension | "lost", { signal }: CallOptions): Extension | "lost" {
+    // An answer that comes after the deadline, or that nobody waits for any more, extends nothing.
+    if (answer !== "lost" && !signal.aborted && !this.#over()) {
       this.#extendedAt = Math.max(this.#extendedAt, answer.askedAt);
       this.#bootAhead = bootAhead(this.#options.clock);
     }
@@ -82,8 +82,10 @@ class SpiedHold implements Hold {
     return clock.now() + bootAhead(clock) - this.#bootAhead + BOOT_SLACK_MS;
   }
 
+  /** The deadline has passed, or the machine slept: that ends a term whatever was left of it. */
   #over(): boolean {
     const margin = Math.max(LEAST_MARGIN_MS, this.ttlMs * MARGIN_SHARE);
+    if (bootAhead(this.#options.clock) - this.#bootAhead + BOOT_SLACK_MS > margin / 4) return true;
     return this.#now() >= this.#extendedAt + this.ttlMs - margin;
   }
 

@@ -17,6 +17,20 @@ import type { Store } from "./stores.js";
 import type { SubjectFactory } from "./subject.js";
 import { Trace } from "./trace.js";
 
+export interface SimulateOptions {
+  /** What stands for office. Default: the library's own election. */
+  readonly elect?: SubjectFactory;
+  /** Keep what happened as lines. Default: only its hash. */
+  readonly trace?: boolean;
+  /**
+   * Tells of promises that were rejected while nobody listened: calls back for
+   * each, until the function it returned is called. A library does not touch the
+   * process it runs in, so whoever runs the simulator connects this to the
+   * process's `unhandledRejection`.
+   */
+  readonly rejections?: (report: (error: unknown) => void) => () => void;
+}
+
 export interface Outcome {
   readonly plan: Plan;
   readonly violation: Violation | undefined;
@@ -39,6 +53,9 @@ export class Seat {
   constructor(readonly node: SimNode) {}
 }
 
+/** Some thirty times as many as an ordinary schedule has. */
+const MOST_EVENTS = 100_000;
+
 const WALL_START = Date.UTC(2025, 0, 1);
 
 export class World {
@@ -49,15 +66,14 @@ export class World {
   readonly store: Store;
   readonly seats: readonly Seat[];
   readonly resource: FencedResource;
-  readonly #elect: SubjectFactory;
+  readonly #options: SimulateOptions;
 
   constructor(
     readonly plan: Plan,
-    elect: SubjectFactory,
-    keepTrace: boolean,
+    options: SimulateOptions,
   ) {
-    this.#elect = elect;
-    this.trace = new Trace(keepTrace);
+    this.#options = options;
+    this.trace = new Trace(options.trace ?? false);
     this.scheduler = new Scheduler(plan.seed);
     this.monitor = new Monitor(this.scheduler, this.trace);
     this.host = new StoreHost(this.scheduler);
@@ -68,16 +84,15 @@ export class World {
 
   async run(): Promise<Outcome> {
     const { plan, scheduler, monitor } = this;
-    const rejected = (error: unknown): void => {
+    const unlisten = this.#options.rejections?.((error) => {
       monitor.violate("unhandled", error instanceof Error ? (error.stack ?? error.message) : String(error));
-    };
-    process.on("unhandledRejection", rejected);
+    });
     try {
       this.#schedule();
       await scheduler.run(plan.horizonMs, () => this.#settled());
       await this.#closeAll();
     } finally {
-      process.off("unhandledRejection", rejected);
+      unlisten?.();
       for (const seat of this.seats) seat.node.kill();
     }
     this.trace.number(scheduler.count);
@@ -112,7 +127,7 @@ export class World {
       plan: this.plan,
       monitor: this.monitor,
       resource: this.resource,
-      elect: this.#elect,
+      elect: this.#options.elect ?? ((subject) => new Election(subject)),
       connect: (clock, owner, purpose) => this.store.connect(clock, owner, seat.trouble, purpose),
     });
   }
@@ -155,6 +170,7 @@ export class World {
 
   #settled(): boolean {
     this.trace.number(this.scheduler.now);
+    if (this.scheduler.count > MOST_EVENTS) this.monitor.violate("hot-loop", `more than ${MOST_EVENTS} events: something spins`);
     return this.monitor.probe();
   }
 
@@ -178,13 +194,6 @@ export class World {
   }
 }
 
-export interface SimulateOptions {
-  /** What stands for office. Default: the library's own election. */
-  readonly elect?: SubjectFactory;
-  /** Keep what happened as lines. Default: only its hash. */
-  readonly trace?: boolean;
-}
-
 export function simulate(plan: Plan, options: SimulateOptions = {}): Promise<Outcome> {
-  return new World(plan, options.elect ?? ((subject) => new Election(subject)), options.trace ?? false).run();
+  return new World(plan, options).run();
 }

@@ -1,0 +1,159 @@
+/**
+ * npm run sim -- --seeds 10000            so many schedules, on two processes
+ *                --from 1                 beginning with this seed
+ *                --stores observer,file   only these stores
+ *                --seed 4711              one schedule, with its trace if it fails
+ *                --plan '{…}'             one schedule, as printed by a failure
+ */
+import { parseArgs } from "node:util";
+import { STORE_KINDS } from "../../src/testing/sim/index.js";
+import type { Plan, StoreKind } from "../../src/testing/sim/index.js";
+import { Worker } from "./pool.js";
+import { explain, explainSeed } from "./report.js";
+import type { BatchResult, Failure } from "./worker.js";
+
+const WORKERS = 2;
+const BATCH = 50;
+/** One in a hundred is run twice. */
+const TWICE_EVERY = 100;
+/** Failures that are explained at length. */
+const EXPLAINED = 3;
+
+interface Totals {
+  seeds: number;
+  terms: number[];
+  faults: number[];
+  leastVirtualMs: number;
+  events: number;
+  accepted: number;
+  refused: number;
+  twice: number;
+  failures: Failure[];
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: "string", default: "1000" },
+      from: { type: "string", default: "1" },
+      seed: { type: "string" },
+      plan: { type: "string" },
+      stores: { type: "string" },
+    },
+  });
+  const stores = values.stores?.split(",").map(storeKind);
+  const options = stores === undefined ? {} : { stores };
+  if (values.plan !== undefined) {
+    return (await explain(JSON.parse(values.plan) as Plan, print)).violation === undefined ? 0 : 1;
+  }
+  if (values.seed !== undefined) {
+    return (await explainSeed(whole("--seed", values.seed), options, print)).violation === undefined ? 0 : 1;
+  }
+  return runMany(whole("--from", values.from), whole("--seeds", values.seeds), stores);
+}
+
+async function runMany(from: number, seeds: number, stores: readonly StoreKind[] | undefined): Promise<number> {
+  const startedAt = performance.now();
+  const totals = await collect(from, seeds, stores);
+  const seconds = (performance.now() - startedAt) / 1000;
+  for (const failure of totals.failures.slice(0, EXPLAINED)) {
+    if (failure.rule === "determinism") print(`seed ${failure.seed}: two runs differ: ${failure.detail}`);
+    else await explainSeed(failure.seed, stores === undefined ? {} : { stores }, print);
+    print("");
+  }
+  for (const { seed, store, rule, detail } of totals.failures.slice(EXPLAINED, 20)) {
+    print(`seed ${seed} (${store}): ${rule}: ${detail}`);
+  }
+  const complaints = judge(totals);
+  for (const complaint of complaints) print(complaint);
+  const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+  print(
+    `${totals.events} events in ${seconds.toFixed(1)} s (${(totals.seeds / seconds).toFixed(0)} schedules/s); ` +
+      `median ${median(totals.terms)} terms; resource took ${totals.accepted} and refused ${totals.refused} writes; ` +
+      `${totals.twice} schedules run twice with equal traces`,
+  );
+  print(
+    `${totals.seeds} schedules, ${sum(totals.terms)} terms, ${sum(totals.faults)} faults, ${totals.failures.length} violations`,
+  );
+  return totals.failures.length === 0 && complaints.length === 0 ? 0 : 1;
+}
+
+async function collect(from: number, seeds: number, stores: readonly StoreKind[] | undefined): Promise<Totals> {
+  const totals: Totals = {
+    seeds: 0,
+    terms: [],
+    faults: [],
+    leastVirtualMs: Infinity,
+    events: 0,
+    accepted: 0,
+    refused: 0,
+    twice: 0,
+    failures: [],
+  };
+  let next = from;
+  const end = from + seeds;
+  const work = async (worker: Worker): Promise<void> => {
+    while (next < end) {
+      const batch = { from: next, count: Math.min(BATCH, end - next), stores, twiceEvery: TWICE_EVERY, stopAtFirst: false };
+      next += batch.count;
+      add(totals, await worker.run(batch));
+    }
+  };
+  const workers = Array.from({ length: WORKERS }, () => new Worker());
+  try {
+    await Promise.all(workers.map(work));
+  } finally {
+    for (const worker of workers) worker.stop();
+  }
+  totals.failures.sort((a, b) => a.seed - b.seed);
+  return totals;
+}
+
+function add(totals: Totals, result: BatchResult): void {
+  totals.seeds += result.seeds;
+  totals.terms.push(...result.terms);
+  totals.faults.push(...result.faults);
+  totals.leastVirtualMs = Math.min(totals.leastVirtualMs, result.leastVirtualMs);
+  totals.events += result.events;
+  totals.accepted += result.accepted;
+  totals.refused += result.refused;
+  totals.twice += result.twice;
+  totals.failures.push(...result.failures);
+}
+
+/** A run that tested nothing must not be green. */
+function judge(totals: Totals): string[] {
+  const complaints: string[] = [];
+  if (median(totals.terms) < 5) complaints.push(`RED: the median schedule has ${median(totals.terms)} terms; at least 5 are needed`);
+  const fewest = Math.min(...totals.faults);
+  if (fewest < 8) complaints.push(`RED: a schedule had ${fewest} faults; at least 8 are needed`);
+  if (totals.leastVirtualMs < 60_000) complaints.push(`RED: a schedule lasted ${totals.leastVirtualMs} ms; at least 60000 are needed`);
+  return complaints;
+}
+
+function median(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
+}
+
+function whole(name: string, text: string): number {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${name} takes a whole number, not "${text}"`);
+  return number;
+}
+
+function storeKind(text: string): StoreKind {
+  const kind = STORE_KINDS.find((store) => store === text);
+  if (kind === undefined) throw new Error(`--stores takes ${STORE_KINDS.join(", ")}; not "${text}"`);
+  return kind;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 2;
+}
