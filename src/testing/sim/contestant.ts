@@ -11,6 +11,7 @@ import type { Plan } from "./plan.js";
 import type { Random } from "./random.js";
 import type { FencedResource } from "./resource.js";
 import { spied } from "./spy.js";
+import { ELECTION } from "./stores.js";
 import type { Connection, Traffic } from "./stores.js";
 import type { Subject, SubjectFactory, SubjectTerm } from "./subject.js";
 
@@ -24,8 +25,6 @@ export interface ContestantOptions {
   readonly elect: SubjectFactory;
   readonly connect: (clock: SimClock, process: SimProcess, purpose: string) => Connection;
 }
-
-const ELECTION = "sim";
 
 export class Contestant {
   readonly owner: string;
@@ -64,12 +63,13 @@ export class Contestant {
     this.#traffic = traffic;
     this.#backend = backend;
     const drainMs = plan.ttlMs;
+    const ttlMs = Math.round(process.node.index % 2 === 0 ? plan.ttlMs * plan.ttlShare : plan.ttlMs);
     this.#election = elect({
       name: ELECTION,
-      id: process.node.id,
-      backend: spied(backend, { owner: this.owner, clock: this.#clock, monitor, drainMs }),
+      id: plan.sameId ? "node" : process.node.id,
+      backend: spied(backend, { owner: this.owner, clock: this.#clock, monitor, drainMs, marginMs: marginOf(ttlMs) }),
       clock: this.#clock,
-      ttlMs: plan.ttlMs,
+      ttlMs,
       retryMs: plan.retryMs,
       drainMs,
       maxTermMs: plan.maxTermMs ?? undefined,
@@ -196,7 +196,7 @@ export class Contestant {
     if (this.#state === "closed") this.#monitor.violate("after-close", `${this.owner} after close: work for ${term.token} began`);
     this.#runs++;
     record.work = kind;
-    this.#monitor.probe();
+    this.#monitor.probe(true);
     try {
       await this.#labour(record);
     } finally {
@@ -246,6 +246,11 @@ export class Contestant {
       if (this.#state === "open") this.#monitor.violate("unhandled", `${this.owner}: observe() threw: ${text(error)}`);
     }
   }
+}
+
+/** The library's default margin, which grows with what the store grants beyond what was asked. */
+function marginOf(askedTtlMs: number): (grantedTtlMs: number) => number {
+  return (grantedTtlMs) => Math.max(250, askedTtlMs * 0.15) * Math.max(1, grantedTtlMs / askedTtlMs);
 }
 
 /** Far above what a healthy node needs, far below what a loop without a pause does. */

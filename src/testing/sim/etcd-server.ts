@@ -142,6 +142,12 @@ export class EtcdServer {
     };
   }
 
+  /** Whether the key that was created at this revision is still there. */
+  has(createRevision: bigint): boolean {
+    for (const kv of this.#kvs.values()) if (kv.createRevision === createRevision) return true;
+    return false;
+  }
+
   /** The cluster changed its leader. Leases are given their full time again, as etcd does. */
   failOver(): void {
     this.#raftTerm++;

@@ -28,6 +28,10 @@ export type Rule =
   | "liveness"
   /** A node asked the store more often than it may. */
   | "hot-loop"
+  /** A term was called lost although the store still had it. */
+  | "false-loss"
+  /** The deadline passed, the event loop turned, and the work was not told to stop. */
+  | "late-stop"
   /** An observer went back to an older leader. */
   | "observer-order"
   /** A promise was rejected and nobody listened, or the library threw into its host. */
@@ -50,12 +54,19 @@ export interface TermRecord {
   /** Ordinal of its opening, over all nodes. */
   readonly opened: number;
   wasHeld: boolean;
+  /** True time at which it is over for certain, however slow its clock; known from the first renewal on. */
+  overBy: number;
+  extendedAt: number;
   ended: boolean;
   /** `own`: of a term from `campaign()`, which its owner ends. */
   work: "none" | "running" | "own" | "settled";
   /** When its work was told to stop, by the node's monotonic clock. */
   abortedAt: number | undefined;
 }
+
+const SLOWEST_RATE = 0.89;
+/** Timers are late by up to 30 ms here. */
+const STOP_SLACK_MS = 60;
 
 export class Monitor {
   violation: Violation | undefined;
@@ -67,9 +78,15 @@ export class Monitor {
   readonly #byTerm = new Map<SubjectTerm, TermRecord>();
   #highest = -1n;
 
+  /** Whether the store still has the office for this token; `undefined` where it cannot tell. */
+  holds: (token: bigint) => boolean | undefined = () => undefined;
+  #probedAt = -Infinity;
+
+  /** `restMs`: how long not to ask the getters if nothing makes it necessary. */
   constructor(
     readonly scheduler: Scheduler,
     readonly trace: Trace,
+    readonly restMs: number,
   ) {}
 
   violate(rule: Rule, detail: string): void {
@@ -95,6 +112,8 @@ export class Monitor {
       process,
       opened: ++this.terms,
       wasHeld: true,
+      overBy: Infinity,
+      extendedAt: -Infinity,
       ended: false,
       work: "none",
       abortedAt: undefined,
@@ -118,6 +137,9 @@ export class Monitor {
     const record = this.#byTerm.get(term);
     if (record === undefined) return this.violate("one-end", `${owner} was told the end of ${term.token}, which never began`);
     this.note(`${owner} ended ${term.token}: ${reason}`);
+    if (reason === "revoked" && this.holds(term.token) === true) {
+      this.violate("false-loss", `${owner} was told that ${term.token} is lost, but the store still had it`);
+    }
     if (record.ended) this.violate("one-end", `${owner} was told twice that ${term.token} ended`);
     record.ended = true;
     if (term.held) this.violate("held-after-end", `${owner} still had token ${term.token} after its end was told`);
@@ -152,11 +174,14 @@ export class Monitor {
   }
 
   /** Asks every running node whether it leads. `true` if the asking itself ended a term. */
-  probe(): boolean {
+  probe(now: boolean): boolean {
+    if (!now && this.scheduler.now < this.#probedAt + this.restMs) return false;
+    this.#probedAt = this.scheduler.now;
     let disturbed = false;
     let holder: TermRecord | undefined;
     for (const record of this.#open) {
       if (!record.node.running) continue;
+      this.#checkStop(record);
       const held = record.term.held;
       if (record.wasHeld && !held) disturbed = true;
       if (!record.wasHeld && held) this.violate("held-after-end", `${record.owner} held ${record.token} again after it had not`);
@@ -169,5 +194,22 @@ export class Monitor {
     }
     if (holder !== undefined) this.lastHeld = this.scheduler.now;
     return disturbed;
+  }
+
+  /** The store extended this term, and by the node's own reckoning this much is left of it. */
+  extended(record: TermRecord, leftMs: number): void {
+    record.extendedAt = this.scheduler.now;
+    record.overBy = this.scheduler.now + leftMs / SLOWEST_RATE + STOP_SLACK_MS;
+  }
+
+  /** Before the getter is asked: had it to end the term itself, although the timers could have? */
+  #checkStop(record: TermRecord): void {
+    const { term, node } = record;
+    const { now } = this.scheduler;
+    // Timers do not count the sleep of a machine either: there only the getters are quick.
+    if (term.signal.aborted || node.suspendedAt > record.extendedAt) return;
+    if (now > record.overBy && now > node.turningSince + STOP_SLACK_MS && node.turning) {
+      this.violate("late-stop", `${record.owner} was not told to stop although the time of ${record.token} was over`);
+    }
   }
 }

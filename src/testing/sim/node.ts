@@ -14,15 +14,25 @@ export class SimNode {
   incarnations = 0;
   readonly #until: Record<Hindrance, number> = { paused: 0, stalled: 0, suspended: 0 };
 
+  readonly id: string;
+  /** When it was last suspended, in true time. */
+  suspendedAt = -Infinity;
+  readonly #random: Random;
+  #startedAt = 0;
+
   constructor(
-    readonly id: string,
+    readonly index: number,
     readonly seed: number,
     readonly scheduler: Scheduler,
     readonly oscillator: Oscillator,
-  ) {}
+  ) {
+    this.id = `n${index}`;
+    this.#random = new Random(seed, `${this.id}/wake`);
+  }
 
   start(): SimProcess {
     this.incarnations++;
+    this.#startedAt = this.scheduler.now;
     this.process = new SimProcess(this, this.incarnations);
     return this.process;
   }
@@ -43,13 +53,24 @@ export class SimNode {
     return this.running && !this.#is("stalled");
   }
 
+  /** Since when its event loop has been turning without a break, in true time. */
+  get turningSince(): number {
+    const { paused, stalled, suspended } = this.#until;
+    return Math.max(this.#startedAt, paused, stalled, suspended);
+  }
+
   hinder(how: Hindrance, untilTime: number): void {
     if (untilTime <= this.#until[how]) return;
     this.#until[how] = untilTime;
-    if (how === "suspended") this.#setSuspended(true);
-    // Waking runs no node code by itself, but it is the moment at which a stale
-    // answer would be given: so it is an event that the invariants look at.
-    this.scheduler.at(untilTime, () => this.#wake(how));
+    if (how === "suspended") {
+      this.suspendedAt = this.scheduler.now;
+      this.#setSuspended(true);
+    }
+    // Waking runs no node code by itself, but it is the moment at which a stale answer would be given: half the
+    // time the invariants look at it, half the time whatever was waiting runs first.
+    const wake = (): void => this.#wake(how);
+    if (this.#random.chance(0.5)) this.scheduler.at(untilTime, wake);
+    else this.scheduler.quietly(untilTime, wake);
   }
 
   setRate(rate: number): void {

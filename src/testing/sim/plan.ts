@@ -73,8 +73,15 @@ export interface Plan {
   readonly rates: { readonly low: number; readonly high: number };
   /** Whether the store offers a watch. */
   readonly watch: boolean;
-  /** How the candidates behave. */
   readonly maxTermMs: number | null;
+  /** All candidates give the same readable id: only the random part tells them apart. */
+  readonly sameId: boolean;
+  /** Every other candidate has this share of the ttl. */
+  readonly ttlShare: number;
+  /** The first node is of another release: the others cannot read its records (observer-timed records only). */
+  readonly foreign: boolean;
+  /** How often the getters are asked: after every event, or only now and then, so that the timers must do their part. */
+  readonly probe: "always" | "seldom";
   readonly faults: readonly Fault[];
 }
 
@@ -124,6 +131,10 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     rates: { low: round(low), high: round(low * ratio) },
     watch: random.chance(0.7),
     maxTermMs: random.chance(0.25) ? random.whole(2, 4) * ttlMs : null,
+    sameId: random.chance(0.3),
+    ttlShare: store !== "queue" && random.chance(0.3) ? 0.6 : 1,
+    foreign: store === "observer" && random.chance(0.3),
+    probe: random.chance(0.7) ? "always" : "seldom",
     faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs }),
   };
 }

@@ -47,6 +47,16 @@ export class RecordServer<R> {
     this.#revision = options.firstVersion;
   }
 
+  /** The truth, as no process sees it. */
+  current(key: string): R | undefined {
+    return this.#history.get(key)?.at(-1)?.record;
+  }
+
+  /** The version of the truth. */
+  version(key: string): bigint | undefined {
+    return this.#history.get(key)?.at(-1)?.version;
+  }
+
   /** The store as one process reaches it. */
   connect(link: Link): RecordStore<R> {
     const store: RecordStore<R> = {

@@ -96,6 +96,9 @@ function* simplifications(plan: Plan): Generator<Plan> {
   const { latency, loss, rates, faults } = plan;
   if (plan.nodes > 2) yield { ...plan, nodes: plan.nodes - 1 };
   if (plan.maxTermMs !== null) yield { ...plan, maxTermMs: null };
+  if (plan.sameId) yield { ...plan, sameId: false };
+  if (plan.ttlShare !== 1) yield { ...plan, ttlShare: 1 };
+  if (plan.foreign) yield { ...plan, foreign: false };
   if (plan.watch) yield { ...plan, watch: false };
   if (plan.duplicate > 0) yield { ...plan, duplicate: 0 };
   if (loss.request > 0) yield { ...plan, loss: { ...loss, request: 0 } };

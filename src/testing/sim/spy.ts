@@ -8,6 +8,8 @@ export interface SpyOptions {
   readonly clock: Clock;
   readonly monitor: Monitor;
   readonly drainMs: number;
+  /** How much earlier than its lease a term is over. */
+  readonly marginMs: (grantedTtlMs: number) => number;
 }
 
 export function spied(backend: Backend, options: SpyOptions): Backend {
@@ -27,9 +29,6 @@ export function spied(backend: Backend, options: SpyOptions): Backend {
   };
 }
 
-/** The library's default margin: the holder's time is over this much before its lease is. */
-const LEAST_MARGIN_MS = 250;
-const MARGIN_SHARE = 0.15;
 /** Boot time is told in steps of 10 ms. */
 const BOOT_SLACK_MS = 20;
 
@@ -68,10 +67,15 @@ class SpiedHold implements Hold {
   }
 
   #extended(answer: Extension | "lost", { signal }: CallOptions): Extension | "lost" {
-    // An answer that comes after the deadline, or that nobody waits for any more, extends nothing.
-    if (answer !== "lost" && !signal.aborted && !this.#over()) {
+    // What nobody waits for any more extends nothing.
+    if (answer === "lost" || signal.aborted) return answer;
+    const { monitor, owner, clock } = this.#options;
+    const record = monitor.recordOf(this.token, owner);
+    if (record !== undefined) monitor.extended(record, answer.askedAt + this.ttlMs - this.#margin - clock.now());
+    // And neither does what comes after the deadline.
+    if (!this.#over()) {
       this.#extendedAt = Math.max(this.#extendedAt, answer.askedAt);
-      this.#bootAhead = bootAhead(this.#options.clock);
+      this.#bootAhead = bootAhead(clock);
     }
     return answer;
   }
@@ -84,9 +88,12 @@ class SpiedHold implements Hold {
 
   /** The deadline has passed, or the machine slept: that ends a term whatever was left of it. */
   #over(): boolean {
-    const margin = Math.max(LEAST_MARGIN_MS, this.ttlMs * MARGIN_SHARE);
-    if (bootAhead(this.#options.clock) - this.#bootAhead + BOOT_SLACK_MS > margin / 4) return true;
-    return this.#now() >= this.#extendedAt + this.ttlMs - margin;
+    if (bootAhead(this.#options.clock) - this.#bootAhead + BOOT_SLACK_MS > this.#margin / 4) return true;
+    return this.#now() >= this.#extendedAt + this.ttlMs - this.#margin;
+  }
+
+  get #margin(): number {
+    return this.#options.marginMs(this.ttlMs);
   }
 
   /** Work that still runs forbids it, unless it had its time to stop, or the office ran out anyway. */

@@ -1,9 +1,9 @@
 /** The four stores that candidates stand before, each with its way of being reached and of going wrong. */
 import { fileBackend } from "../../backends/file/index.js";
-import type { Backend, Guarantees, RecordStore } from "../../core/backend.js";
+import type { Backend, Entry, Guarantees, RecordStore } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
 import { recordBackend } from "../../record/backend.js";
-import { textLeases } from "../../record/codec.js";
+import { decodeLease, textLeases } from "../../record/codec.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import type { SimClock } from "./clock.js";
 import { Disk, DiskCalls } from "./disk.js";
@@ -31,6 +31,8 @@ export interface Connection {
 
 export interface Store {
   connect(clock: SimClock, process: SimProcess, trouble: Trouble, purpose: string): Connection;
+  /** Whether the office of this token is still recorded; `undefined` if this store cannot tell. */
+  holds(token: bigint): boolean | undefined;
   /** All machines lose power at once. */
   losePower(): void;
   /** A deposed leader of the store answers this node's keep-alives until then. */
@@ -42,6 +44,9 @@ interface StoreOptions {
   readonly host: StoreHost;
   readonly monitor: Monitor;
 }
+
+/** The one election all candidates stand in. */
+export const ELECTION = "sim";
 
 const GUARANTEES: Omit<Guarantees, "expiry"> = {
   exclusion: "linearizable",
@@ -79,9 +84,14 @@ function observerStore({ plan, host, monitor }: StoreOptions): Store {
   });
   return {
     ...ordinary,
+    holds: (token) => {
+      const text = server.current(ELECTION)?.replace(FOREIGN, OURS);
+      return holdsRecord(text === undefined ? undefined : decodeLease(text), server.version(ELECTION), token);
+    },
     connect: (clock, process, trouble, purpose) => {
       const link = new Link(process, host, trouble, plan, purpose);
-      const leases = textLeases(server.connect(link));
+      const texts = server.connect(link);
+      const leases = textLeases(plan.foreign && process.node.index === 1 ? foreign(texts) : texts);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "observer" };
       return { backend: recordBackend({ name: "sim-observer", guarantees, leases, records: noRecords, clock }), traffic: link };
     },
@@ -101,6 +111,7 @@ function timedStore({ plan, host, monitor }: StoreOptions): Store {
   });
   return {
     ...ordinary,
+    holds: (token) => holdsRecord(server.current(ELECTION), server.version(ELECTION), token),
     connect: (clock, process, trouble, purpose) => {
       const link = new Link(process, host, trouble, plan, purpose);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "store" };
@@ -119,6 +130,7 @@ function queueStore({ plan, host, monitor }: StoreOptions): Store {
     onChange: ({ type, kv }) => monitor.note(`store: ${type} ${kv.key} ${kv.createRevision} ${kv.value}`),
   });
   return {
+    holds: (token) => server.has(token),
     losePower: () => server.failOver(),
     depose: (node, untilTime) => {
       server.deposedFor.set(node, untilTime);
@@ -145,7 +157,29 @@ function fileStore({ plan, host, monitor }: StoreOptions): Store {
   };
 }
 
-const ordinary: Pick<Store, "losePower" | "depose"> = { losePower: () => {}, depose: () => {} };
+const ordinary: Omit<Store, "connect"> = { losePower: () => {}, depose: () => {}, holds: () => undefined };
+
+/** Only the very record that a term stands on counts. */
+function holdsRecord(record: LeaseRecord | undefined, version: bigint | undefined, token: bigint): boolean {
+  return record !== undefined && record.holder !== null && (record.token ?? version) === token;
+}
+
+/** A node of another release, whose records the others cannot read. */
+function foreign(store: RecordStore): RecordStore {
+  const native = (entry: Entry | null): Entry | null =>
+    entry === null ? null : { ...entry, record: entry.record.replace(FOREIGN, OURS) };
+  const { watch } = store;
+  return {
+    read: async (key, options) => native(await store.read(key, options)),
+    write: async (key, expected, record, options) =>
+      native(await store.write(key, expected, record.replace(OURS, FOREIGN), options)),
+    ...(watch && { watch: (key, wake, options) => watch.call(store, key, wake, options) }),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+const OURS = '{"v":1,';
+const FOREIGN = '{"v":2,';
 
 /** Elections need none. */
 const noRecords: RecordStore = {

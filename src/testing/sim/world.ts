@@ -75,11 +75,12 @@ export class World {
     this.#options = options;
     this.trace = new Trace(options.trace ?? false);
     this.scheduler = new Scheduler(plan.seed);
-    this.monitor = new Monitor(this.scheduler, this.trace);
+    this.monitor = new Monitor(this.scheduler, this.trace, plan.probe === "seldom" ? plan.ttlMs / 3 : 0);
     this.host = new StoreHost(this.scheduler);
     this.store = openStore({ plan, host: this.host, monitor: this.monitor });
+    this.monitor.holds = (token) => this.store.holds(token);
     this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
-    this.seats = Array.from({ length: plan.nodes }, (_, i) => this.#seat(`n${i + 1}`));
+    this.seats = Array.from({ length: plan.nodes }, (_, i) => this.#seat(i + 1));
   }
 
   async run(): Promise<Outcome> {
@@ -141,14 +142,14 @@ export class World {
     seat.contestant = undefined;
   }
 
-  #seat(id: string): Seat {
+  #seat(index: number): Seat {
     const { plan, scheduler } = this;
-    const random = new Random(plan.seed, `machine/${id}`);
+    const random = new Random(plan.seed, `machine/${index}`);
     const start = { mono: random.next() * 1e7, boot: random.next() * 1e9, wall: WALL_START + random.next() * 1e6 };
     const { low, high } = plan.rates;
     const roll = random.next();
     const rate = roll < 0.3 ? low : roll > 0.7 ? high : low + (high - low) * random.next();
-    return new Seat(new SimNode(id, plan.seed, scheduler, new Oscillator(rate, start)));
+    return new Seat(new SimNode(index, plan.seed, scheduler, new Oscillator(rate, start)));
   }
 
   #schedule(): void {
@@ -171,7 +172,7 @@ export class World {
   #settled(): boolean {
     this.trace.number(this.scheduler.now);
     if (this.scheduler.count > MOST_EVENTS) this.monitor.violate("hot-loop", `more than ${MOST_EVENTS} events: something spins`);
-    return this.monitor.probe();
+    return this.monitor.probe(false);
   }
 
   /** In the end everyone closes, and nothing may be left. */
