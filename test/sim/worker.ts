@@ -1,6 +1,6 @@
 /** Runs batches of seeds for the runner, in a process of its own. */
 import { planOf, simulate } from "../../src/testing/sim/index.js";
-import type { Outcome, StoreKind } from "../../src/testing/sim/index.js";
+import type { Outcome, Rule, StoreKind } from "../../src/testing/sim/index.js";
 import { useFastAbort, useRealAbort } from "./fast-abort.js";
 import { rejections } from "./rejections.js";
 
@@ -11,6 +11,7 @@ export interface Batch {
   /** Every how many seeds one is run a second time. Zero: none. */
   readonly twiceEvery: number;
   readonly stopAtFirst: boolean;
+  readonly ignore?: readonly Rule[] | undefined;
 }
 
 export interface Failure {
@@ -39,7 +40,7 @@ async function runBatch(batch: Batch): Promise<BatchResult> {
   for (let seed = batch.from; seed < batch.from + batch.count; seed++) {
     const plan = planOf(seed, batch.stores === undefined ? {} : { stores: batch.stores });
     useFastAbort();
-    const outcome = await simulate(plan, { rejections });
+    const outcome = await simulate(plan, { rejections, ignore: batch.ignore ?? [] });
     outcomes.push(outcome);
     const { violation } = outcome;
     if (violation !== undefined) failures.push({ seed, store: plan.store, ...violation });

@@ -78,7 +78,7 @@ export class Contestant {
     this.#listen();
     const style = this.#random.chance(0.8) ? this.#run() : this.#campaign();
     style.catch((error: unknown) => monitor.violate("unhandled", `${this.owner}: run() rejected: ${String(error)}`));
-    if (this.#random.chance(0.4)) void this.#follow();
+    if (this.#random.chance(0.25)) void this.#follow();
   }
 
   get open(): boolean {
@@ -91,6 +91,14 @@ export class Contestant {
 
   proclaim(value: string): void {
     this.#term?.term.proclaim(value).catch((error: unknown) => this.#monitor.note(`${this.owner} proclaim failed: ${text(error)}`));
+  }
+
+  /** Publishes so many values, one after the other, that all that is kept of the past is overwritten. */
+  burst(): void {
+    const publish = async (): Promise<void> => {
+      for (let i = 1; i <= BURST && this.process.alive; i++) await this.#term?.term.proclaim(`burst ${i}`);
+    };
+    publish().catch((error: unknown) => this.#monitor.note(`${this.owner} burst failed: ${text(error)}`));
   }
 
   /** The work throws or returns, as soon as it can. */
@@ -167,6 +175,7 @@ export class Contestant {
     if (this.#term !== record) {
       this.#term = record;
       onAbort(term.signal, () => (record.abortedAt ??= this.#clock.now()));
+      if (this.#plan.chatty && this.process.node.scheduler.now < this.#plan.healAtMs) this.burst();
     }
     return record;
   }
@@ -232,13 +241,23 @@ export class Contestant {
     unlink();
   }
 
+  /** What was read before a pause may be told after it. */
+  #sawNobody(): void {
+    const { scheduler, turningSince } = this.process.node;
+    const awake = scheduler.now - turningSince > this.#plan.ttlMs;
+    if (awake && this.#monitor.vacancy() === false) this.#monitor.violate("false-vacancy", `${this.owner} saw nobody lead`);
+  }
+
   async #follow(): Promise<void> {
     let newest = -1n;
     try {
       for await (const leader of this.#election.observe({ signal: this.#stop.signal })) {
         if (this.#state === "closed") this.#monitor.violate("after-close", `${this.owner} after close: observed a leader`);
         this.#monitor.note(`${this.owner} sees ${leader === null ? "nobody" : leader.token}`);
-        if (leader === null) continue;
+        if (leader === null) {
+          this.#sawNobody();
+          continue;
+        }
         if (leader.token < newest) this.#monitor.violate("observer-order", `${this.owner} saw ${leader.token} after ${newest}`);
         newest = leader.token;
       }
@@ -254,7 +273,10 @@ function marginOf(askedTtlMs: number): (grantedTtlMs: number) => number {
 }
 
 /** Far above what a healthy node needs, far below what a loop without a pause does. */
-const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = { observer: 60, timed: 60, queue: 60, file: 400 };
+const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = { observer: 100, timed: 100, queue: 160, file: 500 };
+
+/** More than the file room keeps. */
+const BURST = 20;
 
 function text(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -30,8 +30,8 @@ interface Watcher {
 }
 
 export class Disk {
-  /** Told of every change of names. */
-  onChange: ((what: string, path: string) => void) | undefined;
+  /** Told of every new name that stands for what was there under another. */
+  onLink: ((path: string, data: Uint8Array) => void) | undefined;
   readonly #directories = new Map<string, Directory>();
   readonly #watchers = new Set<Watcher>();
 
@@ -113,7 +113,7 @@ export class Disk {
     const { names } = this.#directory(directory);
     if (names.has(name)) return false;
     names.set(name, inode);
-    this.onChange?.("link", to);
+    this.onLink?.(to, inode.data);
     this.#tell(directory, name);
     return true;
   }
@@ -148,7 +148,7 @@ export class Disk {
   }
 }
 
-const TAIL = 0.1;
+const TAIL = 0.25;
 const TAIL_MAX_MS = 6_000;
 const ERRORS = 0.3;
 
@@ -226,11 +226,13 @@ export class DiskCalls {
     const base = this.#random.logNormal(0.15, 0.8);
     const tail = this.#random.next();
     const extra = this.#random.next();
+    const longest = this.#random.next() < 0.5 ? this.plan.ttlMs / 2 : TAIL_MAX_MS;
     const slow = this.#now < this.trouble.delay || this.#now < this.trouble.loss ? TAIL : this.plan.latency.tail / 8;
     const healthy = this.#now >= this.plan.healAtMs;
     const drag = this.#now < this.host.slowUntil ? (extra * this.plan.ttlMs) / 10 : 0;
+    const lags = this.plan.laggard === this.process.node.index && !healthy && tail > 0.8;
     const stuck = Math.max(this.trouble.requestsCut, this.trouble.answersCut, this.#now);
-    const wait = !healthy && tail < slow ? extra * Math.min(TAIL_MAX_MS, this.plan.healAtMs - this.#now) : 0;
+    const wait = !healthy && tail < slow ? extra * Math.min(longest, this.plan.healAtMs - this.#now) : lags ? extra * 0.2 * this.plan.ttlMs : 0;
     scheduler.quietly(this.host.startOf(stuck + base + drag + wait), () => this.process.whenRunning(run));
   }
 }

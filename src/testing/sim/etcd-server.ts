@@ -266,7 +266,7 @@ export class EtcdServer {
   /** Looks at a lease when it may have run out. */
   #await(lease: Lease): void {
     const { oscillator, scheduler, random } = this.#options;
-    const time = oscillator.whenMono(lease.expiresAt) + random.next() * EXPIRY_SLACK_MS;
+    const time = oscillator.whenMono(lease.expiresAt) + Math.max(0, random.next() - 0.3) * EXPIRY_SLACK_MS;
     scheduler.quietly(time, () => {
       if (!this.#leases.has(lease.id)) return;
       if (oscillator.mono(scheduler.now) >= lease.expiresAt) this.#revoke(lease.id);

@@ -4,8 +4,14 @@ import { Random } from "./random.js";
 import type { Seat, World } from "./world.js";
 
 export function applyFault(world: World, fault: Fault, index: number): void {
-  const seat = aim(world, fault, index);
-  const until = Math.min(fault.t + fault.dur, world.plan.healAtMs);
+  if (fault.target === "next") world.ambush((seat) => hit(world, fault, seat));
+  else hit(world, fault, aim(world, fault, index));
+}
+
+function hit(world: World, fault: Fault, seat: Seat): void {
+  const { now } = world.scheduler;
+  if (now >= world.plan.healAtMs) return;
+  const until = Math.min(now + fault.dur, world.plan.healAtMs);
   world.monitor.note(`fault ${fault.kind} on ${seat.node.id} until ${(until / 1000).toFixed(3)} s`);
   strike(world, fault, seat, until);
 }
@@ -53,6 +59,7 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
     case "errors":
       // Half of them befall everyone.
       for (const each of arg < 0.5 ? [seat] : world.seats) each.trouble[kind] = Math.max(each.trouble[kind], until);
+      if (kind === "stale") seat.trouble.staleSince = arg % 0.5 < 0.25 ? scheduler.now : Infinity;
       return;
     case "slow":
       host.slowUntil = Math.max(host.slowUntil, until);
@@ -66,6 +73,8 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
       return node.turning ? contestant?.resign() : undefined;
     case "proclaim":
       return node.turning ? contestant?.proclaim(`value ${arg}`) : undefined;
+    case "burst":
+      return node.turning ? contestant?.burst() : undefined;
     case "throw":
     case "return":
       return contestant?.order(kind);

@@ -34,6 +34,8 @@ export type Rule =
   | "late-stop"
   /** An observer went back to an older leader. */
   | "observer-order"
+  /** An observer was told that nobody leads while someone did. */
+  | "false-vacancy"
   /** A promise was rejected and nobody listened, or the library threw into its host. */
   | "unhandled";
 
@@ -78,6 +80,10 @@ export class Monitor {
   readonly #byTerm = new Map<SubjectTerm, TermRecord>();
   #highest = -1n;
 
+  ignored: ReadonlySet<Rule> = new Set();
+  onOpened: (node: SimNode) => void = () => {};
+  /** Whether the office was vacant, or its holder silent, not long ago; `undefined` where the store cannot tell. */
+  vacancy: () => boolean | undefined = () => undefined;
   /** Whether the store still has the office for this token; `undefined` where it cannot tell. */
   holds: (token: bigint) => boolean | undefined = () => undefined;
   #probedAt = -Infinity;
@@ -90,7 +96,7 @@ export class Monitor {
   ) {}
 
   violate(rule: Rule, detail: string): void {
-    if (this.violation !== undefined) return;
+    if (this.violation !== undefined || this.ignored.has(rule)) return;
     this.violation = { rule, detail, t: this.scheduler.now };
     this.note(`VIOLATION ${rule}: ${detail}`);
     this.scheduler.stop();
@@ -130,6 +136,7 @@ export class Monitor {
     this.#highest = term.token > this.#highest ? term.token : this.#highest;
     this.#byTerm.set(term, record);
     this.#open.add(record);
+    this.onOpened(process.node);
     return record;
   }
 

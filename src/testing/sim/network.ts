@@ -19,11 +19,23 @@ export interface Trouble {
   duplicate: number;
   mute: number;
   stale: number;
+  /** Since when a replica hears nothing any more; infinite: it lags, now more, now less. */
+  staleSince: number;
   errors: number;
 }
 
 export function noTrouble(): Trouble {
-  return { requestsCut: 0, answersCut: 0, loss: 0, delay: 0, duplicate: 0, mute: 0, stale: 0, errors: 0 };
+  return {
+    requestsCut: 0,
+    answersCut: 0,
+    loss: 0,
+    delay: 0,
+    duplicate: 0,
+    mute: 0,
+    stale: 0,
+    staleSince: Infinity,
+    errors: 0,
+  };
 }
 
 /** The machine the store runs on. */
@@ -41,6 +53,8 @@ export class StoreHost {
 
 const LOSS = 0.4;
 const TAIL = 0.3;
+/** Of the ttl: with clocks at both ends of what is permitted, a small part of it is too much. */
+const LAG = 0.2;
 const DUPLICATE = 0.3;
 const ERRORS = 0.5;
 
@@ -71,7 +85,9 @@ export class Link {
   staleness(): number {
     const draw = this.#random.next();
     const age = this.#random.next();
-    return this.#now < this.trouble.stale && draw < 0.6 ? age * 2 * this.plan.ttlMs : 0;
+    if (this.#now >= this.trouble.stale) return 0;
+    if (this.trouble.staleSince < this.#now) return this.#now - this.trouble.staleSince;
+    return draw < 0.6 ? age * 2 * this.plan.ttlMs : 0;
   }
 
   /** Whether a message that was lost took its stream with it: all but those swallowed by a mute. */
@@ -162,10 +178,15 @@ export class Link {
     const { medianMs, sigma, tail, tailMaxMs } = this.plan.latency;
     const base = this.#random.logNormal(medianMs, sigma);
     const roll = this.#random.next();
-    const extra = this.#random.next() * tailMaxMs;
+    // Half of the long delays stay below the ttl: those are the ones that an answer survives.
+    const short = this.#random.next() < 0.5;
+    const extra = this.#random.next() * (short ? this.plan.ttlMs / 2 : tailMaxMs);
     const now = this.#now;
-    const chance = now >= this.plan.healAtMs ? 0 : now < this.trouble.delay ? TAIL : tail;
-    return roll < chance ? this.#beforeHeal(base + extra) : base;
+    if (now >= this.plan.healAtMs) return base;
+    const lags = this.plan.laggard === this.process.node.index && short;
+    const chance = now < this.trouble.delay ? TAIL : tail;
+    if (roll < chance) return this.#beforeHeal(base + extra);
+    return lags ? this.#beforeHeal(base + roll * LAG * this.plan.ttlMs) : base;
   }
 
   /** No message of the bad days arrives in the good ones. */

@@ -1,3 +1,5 @@
+import type { Random } from "./random.js";
+
 /**
  * One machine's sense of time: three clocks driven by one oscillator that runs
  * a little fast or slow, and changes its mind.
@@ -58,4 +60,11 @@ export class Oscillator {
     this.#boot = boot;
     this.#since = time;
   }
+}
+
+/** Mostly as slow or as fast as is permitted: what is safe there is safe between. */
+export function drawRate(rates: { readonly low: number; readonly high: number }, random: Random): number {
+  const roll = random.next();
+  if (roll < 0.4) return rates.low;
+  return roll > 0.6 ? rates.high : random.between(rates.low, rates.high);
 }

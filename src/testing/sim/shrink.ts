@@ -96,6 +96,8 @@ function* simplifications(plan: Plan): Generator<Plan> {
   const { latency, loss, rates, faults } = plan;
   if (plan.nodes > 2) yield { ...plan, nodes: plan.nodes - 1 };
   if (plan.maxTermMs !== null) yield { ...plan, maxTermMs: null };
+  if (plan.laggard > 0) yield { ...plan, laggard: 0 };
+  if (plan.chatty) yield { ...plan, chatty: false };
   if (plan.sameId) yield { ...plan, sameId: false };
   if (plan.ttlShare !== 1) yield { ...plan, ttlShare: 1 };
   if (plan.foreign) yield { ...plan, foreign: false };

@@ -1,4 +1,5 @@
 /** The four stores that candidates stand before, each with its way of being reached and of going wrong. */
+import { decodeEnvelope } from "../../backends/file/envelope.js";
 import { fileBackend } from "../../backends/file/index.js";
 import type { Backend, Entry, Guarantees, RecordStore } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
@@ -12,7 +13,7 @@ import type { Monitor } from "./monitor.js";
 import { Link } from "./network.js";
 import type { StoreHost, Trouble } from "./network.js";
 import type { SimProcess } from "./node.js";
-import { Oscillator } from "./oscillator.js";
+import { drawRate, Oscillator } from "./oscillator.js";
 import type { Plan } from "./plan.js";
 import { QueueBackend } from "./queue-backend.js";
 import { Random } from "./random.js";
@@ -33,6 +34,8 @@ export interface Store {
   connect(clock: SimClock, process: SimProcess, trouble: Trouble, purpose: string): Connection;
   /** Whether the office of this token is still recorded; `undefined` if this store cannot tell. */
   holds(token: bigint): boolean | undefined;
+  /** Whether the office was vacant, or its holder silent, not long ago. Only where reading itself can go wrong. */
+  vacancy?(): boolean;
   /** All machines lose power at once. */
   losePower(): void;
   /** A deposed leader of the store answers this node's keep-alives until then. */
@@ -70,7 +73,7 @@ export function openStore(options: StoreOptions): Store {
 
 /** The store's own clock runs at its own rate too. */
 function ownClock(plan: Plan, random: Random): Oscillator {
-  return new Oscillator(random.between(plan.rates.low, plan.rates.high), { mono: 0, boot: 0, wall: 0 });
+  return new Oscillator(drawRate(plan.rates, random), { mono: 0, boot: 0, wall: 0 });
 }
 
 function observerStore({ plan, host, monitor }: StoreOptions): Store {
@@ -145,10 +148,16 @@ function queueStore({ plan, host, monitor }: StoreOptions): Store {
 
 function fileStore({ plan, host, monitor }: StoreOptions): Store {
   const disk = new Disk(host, new Random(plan.seed, "store"));
-  disk.onChange = (what, path) => monitor.note(`store: ${what} ${path}`);
+  const writes: { readonly time: number; readonly vacant: boolean }[] = [];
+  disk.onLink = (path, data) => {
+    monitor.note(`store: link ${path}`);
+    const { record } = decodeEnvelope(data);
+    writes.push({ time: host.scheduler.now, vacant: decodeLease(record).holder === null });
+  };
   return {
     ...ordinary,
     losePower: () => disk.losePower(),
+    vacancy: () => vacantLately(writes, host.scheduler.now, plan.ttlMs * plan.ttlShare),
     connect: (clock, process, trouble, purpose) => {
       const calls = new DiskCalls(process, host, trouble, plan, purpose);
       const fs = disk.connect(calls);
@@ -158,6 +167,22 @@ function fileStore({ plan, host, monitor }: StoreOptions): Store {
 }
 
 const ordinary: Omit<Store, "connect"> = { losePower: () => {}, depose: () => {}, holds: () => undefined };
+
+/** In the last two ttls, was there a vacant record, or a silence long enough to be taken for one by someone? */
+function vacantLately(
+  writes: readonly { readonly time: number; readonly vacant: boolean }[],
+  now: number,
+  ttlMs: number,
+): boolean {
+  let later = now;
+  for (let i = writes.length - 1; i >= 0; i--) {
+    const { time, vacant } = writes[i]!;
+    if (vacant || later - time > ttlMs / 2) return true;
+    if (time < now - 2 * ttlMs) return false;
+    later = time;
+  }
+  return true;
+}
 
 /** Only the very record that a term stands on counts. */
 function holdsRecord(record: LeaseRecord | undefined, version: bigint | undefined, token: bigint): boolean {

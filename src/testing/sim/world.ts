@@ -3,11 +3,11 @@ import { Election } from "../../core/election.js";
 import { Contestant } from "./contestant.js";
 import { applyFault } from "./faults.js";
 import { Monitor } from "./monitor.js";
-import type { Violation } from "./monitor.js";
+import type { Rule, Violation } from "./monitor.js";
 import { noTrouble, StoreHost } from "./network.js";
 import type { Trouble } from "./network.js";
 import { SimNode } from "./node.js";
-import { Oscillator } from "./oscillator.js";
+import { drawRate, Oscillator } from "./oscillator.js";
 import type { Plan } from "./plan.js";
 import { Random } from "./random.js";
 import { FencedResource } from "./resource.js";
@@ -20,6 +20,8 @@ import { Trace } from "./trace.js";
 export interface SimulateOptions {
   /** What stands for office. Default: the library's own election. */
   readonly elect?: SubjectFactory;
+  /** Rules that are not to be checked. */
+  readonly ignore?: readonly Rule[];
   /** Keep what happened as lines. Default: only its hash. */
   readonly trace?: boolean;
   /**
@@ -67,6 +69,7 @@ export class World {
   readonly seats: readonly Seat[];
   readonly resource: FencedResource;
   readonly #options: SimulateOptions;
+  readonly #ambushes: ((seat: Seat) => void)[] = [];
 
   constructor(
     readonly plan: Plan,
@@ -78,6 +81,9 @@ export class World {
     this.monitor = new Monitor(this.scheduler, this.trace, plan.probe === "seldom" ? plan.ttlMs / 3 : 0);
     this.host = new StoreHost(this.scheduler);
     this.store = openStore({ plan, host: this.host, monitor: this.monitor });
+    this.monitor.ignored = new Set(options.ignore);
+    this.monitor.onOpened = (node) => this.#sprung(node);
+    this.monitor.vacancy = () => this.store.vacancy?.();
     this.monitor.holds = (token) => this.store.holds(token);
     this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
     this.seats = Array.from({ length: plan.nodes }, (_, i) => this.#seat(i + 1));
@@ -133,6 +139,17 @@ export class World {
     });
   }
 
+  /** Lies in wait for whoever is elected next. */
+  ambush(strike: (seat: Seat) => void): void {
+    this.#ambushes.push(strike);
+  }
+
+  #sprung(node: SimNode): void {
+    const strike = this.#ambushes.shift();
+    const seat = this.seats.find((each) => each.node === node);
+    if (strike !== undefined && seat !== undefined) this.scheduler.at(this.scheduler.now, () => strike(seat));
+  }
+
   crash(seat: Seat): void {
     const { process } = seat.node;
     if (process === undefined) return;
@@ -146,10 +163,8 @@ export class World {
     const { plan, scheduler } = this;
     const random = new Random(plan.seed, `machine/${index}`);
     const start = { mono: random.next() * 1e7, boot: random.next() * 1e9, wall: WALL_START + random.next() * 1e6 };
-    const { low, high } = plan.rates;
-    const roll = random.next();
-    const rate = roll < 0.3 ? low : roll > 0.7 ? high : low + (high - low) * random.next();
-    return new Seat(new SimNode(index, plan.seed, scheduler, new Oscillator(rate, start)));
+    const oscillator = new Oscillator(drawRate(plan.rates, random), start);
+    return new Seat(new SimNode(index, plan.seed, scheduler, oscillator));
   }
 
   #schedule(): void {

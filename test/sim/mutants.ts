@@ -1,0 +1,343 @@
+/**
+ * Safety rules, each broken in turn. A mutant is a patch of the *compiled* code:
+ * production code has no switches for tests. Every text to be replaced must
+ * occur exactly once; if the code moves on, the mutant is red, not skipped.
+ */
+import type { Rule, StoreKind } from "../../src/testing/sim/index.js";
+
+export interface Edit {
+  /** Compiled file, seen from the build directory. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+export interface Mutant {
+  readonly name: string;
+  /** The rule that it breaks. */
+  readonly rule: string;
+  readonly edits: readonly Edit[];
+  /** Invariants that are left out, so that another must catch it. */
+  readonly ignore?: readonly Rule[];
+  /** Stores on which it can show; default all. */
+  readonly stores?: readonly StoreKind[];
+}
+
+const KEEPER = "src/core/keeper.js";
+const ELECTION = "src/core/election.js";
+const DEADLINE = "src/core/deadline.js";
+const TERM = "src/core/term.js";
+const WORK = "src/core/work.js";
+const OBSERVE = "src/core/observe.js";
+const RECORD = "src/record/backend.js";
+const HOLD = "src/record/hold.js";
+const LEASE = "src/record/lease.js";
+const FILES = "src/backends/file/records.js";
+const FILE_ROOM = "src/backends/file/index.js";
+const QUEUE = "src/testing/sim/queue-backend.js";
+
+/** The simulator's own reckoning of deadlines catches these at once; what counts is that two leaders are seen. */
+const SEEN: readonly Rule[] = ["late-stop", "stop-order"];
+
+const RECORDS: readonly StoreKind[] = ["observer", "timed"];
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: "renewal counted from its answer",
+    rule: "time counts from the question",
+    ignore: SEEN,
+    edits: [
+      {
+        file: KEEPER,
+        find: "this.#deadline.extend(answer.askedAt, this.#hold.ttlMs, base);",
+        replace: "this.#deadline.extend(this.#clock.now(), this.#hold.ttlMs, base);",
+      },
+    ],
+  },
+  {
+    name: "grant counted from its answer",
+    rule: "time counts from the question; confirm before the term opens",
+    ignore: SEEN,
+    edits: [
+      {
+        file: ELECTION,
+        find: "deadline.extend(hold.askedAt, hold.ttlMs, base);",
+        replace: "deadline.extend(this.#clock.now(), hold.ttlMs, base);",
+      },
+    ],
+  },
+  {
+    name: "no margin",
+    rule: "holder early, challenger late",
+    ignore: SEEN,
+    edits: [{ file: DEADLINE, find: "askedAt + ttlMs - this.#marginMs", replace: "askedAt + ttlMs" }],
+  },
+  {
+    name: "held is a flag set by a timer",
+    rule: "held is computed from the clock at the call",
+    ignore: SEEN,
+    edits: [{ file: TERM, find: "return this.remainingMs > 0;", replace: 'return this.#phase.kind !== "over";' }],
+  },
+  {
+    name: "the getter does not end the term",
+    rule: "the getter itself ends the term",
+    edits: [
+      {
+        file: TERM,
+        find: `        this.#expire();
+        return 0;`,
+        replace: "        return 0;",
+      },
+    ],
+  },
+  {
+    name: "no watchdog",
+    rule: "two independent arms: the watchdog ends the term while a renewal hangs",
+    edits: [{ file: KEEPER, find: "        this.#guard();\n        void this.#renew();", replace: "        void this.#renew();" }],
+  },
+  {
+    name: "the renew timer re-arms the deadline",
+    rule: "the deadline moves only on an answer",
+    ignore: SEEN,
+    edits: [
+      {
+        file: KEEPER,
+        find: "const answer = await this.#ask(left);",
+        replace: "this.#deadline.extend(base.now, this.#hold.ttlMs, base); const answer = await this.#ask(left);",
+      },
+    ],
+  },
+  {
+    name: "never expires while the store errs",
+    rule: "don't-know never turns into yes",
+    ignore: SEEN,
+    edits: [
+      {
+        file: KEEPER,
+        find: "this.#endanger(error);\n",
+        replace: "this.#deadline.extend(this.#clock.now(), this.#hold.ttlMs, readClocks(this.#clock)); this.#endanger(error);\n",
+      },
+    ],
+  },
+  {
+    name: "don't-know of a renewal is taken for lost",
+    rule: "don't-know never turns into no",
+    edits: [{ file: KEEPER, find: "this.#endanger(error);\n", replace: "return this.#lose(String(error));\n" }],
+  },
+  {
+    name: "don't-know of a write is taken for written",
+    rule: "don't-know never turns into yes",
+    stores: [...RECORDS, "file"],
+    edits: [
+      {
+        file: HOLD,
+        find: "this.#unresolved = true;\n            throw error;",
+        replace: "return { version: this.#version };",
+      },
+    ],
+  },
+  {
+    name: "a stale read is taken for lost",
+    rule: "lost only if certain",
+    stores: RECORDS,
+    edits: [
+      {
+        file: HOLD,
+        find: "return entry.version > this.#version && !this.#ours(entry);",
+        replace: "return !this.#ours(entry) || entry.version < this.#version;",
+      },
+    ],
+  },
+  {
+    name: "suspend not counted",
+    rule: "a suspended machine's term is over",
+    edits: [{ file: DEADLINE, find: "if (this.#suspended(now))", replace: "if (false)" }],
+  },
+  {
+    name: "renewal without compare",
+    rule: "only a successful conditional write extends a term",
+    stores: [...RECORDS, "file"],
+    edits: [
+      {
+        file: HOLD,
+        find: `            if (this.#lost(entry))
+                return "lost";
+            if (entry === null || !this.#ours(entry))
+                break;`,
+        replace: "            if (entry === null) break;",
+      },
+    ],
+  },
+  {
+    name: "release without compare",
+    rule: "release never harms a successor",
+    stores: [...RECORDS, "file"],
+    edits: [
+      {
+        file: HOLD,
+        find: `            await this.#write({ ...this.#record, holder: null, value: "" }, options);`,
+        replace: `            const now = await this.#store.read(this.#key, options);
+            if (now !== null) await this.#store.write(this.#key, now.version, { ...this.#record, holder: null }, options);`,
+      },
+    ],
+  },
+  {
+    name: "token not raised on own re-acquisition",
+    rule: "a token is never reused, not even by the same candidate",
+    stores: RECORDS,
+    edits: [
+      {
+        file: RECORD,
+        find: "const hold = await this.#acquire(candidacy, verdict.expected, signal);",
+        replace: `const hold = await this.#acquire(candidacy, verdict.expected, signal);
+                    if (hold !== null && entry?.record.holder === candidacy.candidate) hold.token = entry.record.token ?? entry.version;`,
+      },
+      { file: ELECTION, find: "if (token > this.#ownToken && token >= this.#seenToken)", replace: "if (true)" },
+    ],
+  },
+  {
+    name: "identity without a random part",
+    rule: "a candidate's id is never reused",
+    stores: [...RECORDS, "file"],
+    edits: [{ file: ELECTION, find: "-${this.#clock.uniqueId()}`", replace: "`" }],
+  },
+  {
+    name: "challenger counts from before the read",
+    rule: "holder early, challenger late",
+    stores: ["observer"],
+    edits: [
+      {
+        file: RECORD,
+        find: "const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
+        replace: "const before = this.#clock.now(); const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
+      },
+      {
+        file: RECORD,
+        find: "observed(this.#seen.get(key), entry, this.#clock.now(), attemptMs)",
+        replace: "observed(this.#seen.get(key), entry, before, attemptMs)",
+      },
+    ],
+  },
+  {
+    name: "challenger waits its own ttl instead of the record's",
+    rule: "a record names the ttl that others wait",
+    stores: ["observer", "file"],
+    edits: [{ file: LEASE, find: "const ttlMs = entry.record.ttlMs ?? ownTtlMs;", replace: "const ttlMs = ownTtlMs;" }],
+  },
+  {
+    name: "unreadable record is free",
+    rule: "unreadable means held by someone unknown, never free",
+    stores: ["observer"],
+    edits: [{ file: LEASE, find: "holder: UNKNOWN_HOLDER, ttlMs", replace: "holder: null, ttlMs" }],
+  },
+  {
+    name: "watch trusted alone",
+    rule: "every push has a poll underneath",
+    stores: RECORDS,
+    edits: [
+      {
+        file: RECORD,
+        find: "Math.min(Math.max(1, waitMs), this.#pollAfter(candidacy.retryMs))",
+        replace: "1e9",
+      },
+    ],
+  },
+  {
+    name: "released before the work has settled",
+    rule: "abort, let the work settle, release, report",
+    edits: [{ file: KEEPER, find: "if (await this.#drained(settled)) {", replace: "if (true) {" }],
+  },
+  {
+    name: "released when the drain runs out",
+    rule: "what did not drain is not released before its deadline",
+    edits: [
+      {
+        file: KEEPER,
+        find: "const timeout = sleep(this.#clock, this.#timing.drainMs, waiting.signal).then(() => false);",
+        replace: "const timeout = sleep(this.#clock, this.#timing.drainMs / 4, waiting.signal).then(() => true);",
+      },
+    ],
+  },
+  {
+    name: "next term before the last work has settled",
+    rule: "the next term starts only after the last one's work has settled",
+    edits: [{ file: WORK, find: "return settle(term, finished, options);", replace: 'return { kind: "returned" };' }],
+  },
+  {
+    name: "a timer outlives the term",
+    rule: "nothing is left after close",
+    edits: [{ file: KEEPER, find: "this.#watchdog?.cancel();", replace: "" }],
+  },
+  {
+    name: "end reported twice",
+    rule: "exactly one end per term",
+    edits: [{ file: KEEPER, find: "        this.#report(end);\n    }", replace: "        this.#report(end); this.#report(end);\n    }" }],
+  },
+  {
+    name: "observers go back",
+    rule: "observers never go back to an older leader",
+    stores: RECORDS,
+    edits: [
+      {
+        file: OBSERVE,
+        find: "if (leader.token < this.#highest || leader.token <= this.#vacated)",
+        replace: "if (false)",
+      },
+      { file: RECORD, find: "if (entry === null || entry.version >= newest) {", replace: "if (true) {" },
+    ],
+  },
+  {
+    name: "no pause after a lost race",
+    rule: "store operations are bounded",
+    stores: RECORDS,
+    edits: [{ file: RECORD, find: "if (races > 0)\n", replace: "if (false)\n" }],
+  },
+  {
+    name: "file: no second look",
+    rule: "re-list to confirm that the record is the newest",
+    stores: ["file"],
+    edits: [{ file: FILES, find: "confirm(after, written, before);", replace: "" }],
+  },
+  {
+    name: "file: only the newest record is kept",
+    rule: "a listing is not atomic: keep sixteen",
+    stores: ["file"],
+    edits: [{ file: FILES, find: "const KEEP = 16;", replace: "const KEEP = 1;" }],
+  },
+  {
+    name: "file: the acquiring number is not made durable",
+    rule: "a loss of power does not bring a token back",
+    stores: ["file"],
+    edits: [{ file: FILE_ROOM, find: '? "number"', replace: '? "none"' }],
+  },
+  {
+    name: "queue: no second query after a wake",
+    rule: "a wake is a hint: ask again who is ahead",
+    stores: ["queue"],
+    edits: [{ file: QUEUE, find: "if (blocker === undefined)\n                return", replace: "                return" }],
+  },
+  {
+    name: "queue: no look at the own lease before leading",
+    rule: "confirm before the term opens",
+    stores: ["queue"],
+    edits: [
+      {
+        file: QUEUE,
+        find: "const extension = await this.#bounded(attemptMs, signal, (call) => hold.renew(call));",
+        replace: "const extension = { askedAt: this.#clock.now() };",
+      },
+    ],
+  },
+  {
+    name: "queue: keep-alive alone extends",
+    rule: "a deposed leader of the store can answer keep-alives",
+    stores: ["queue"],
+    edits: [
+      {
+        file: QUEUE,
+        find: "const check = await this.#guarded([], options);",
+        replace: "const check = { succeeded: true, header: alive.header };",
+      },
+    ],
+  },
+];
