@@ -11,7 +11,7 @@ import type {
 } from "../../core/backend.js";
 import { type Clock, systemClock } from "../../core/clock.js";
 import { ConclaveError } from "../../core/errors.js";
-import { bounded } from "../../core/waiting.js";
+import { bounded, onAbort } from "../../core/waiting.js";
 import type { CallLimits, EtcdClient, KeyValue } from "./client.js";
 import { EtcdError } from "./client/errors.js";
 import { EtcdHold } from "./hold.js";
@@ -50,7 +50,8 @@ export class EtcdBackend implements Backend {
   readonly #layout: Layout;
   readonly #keys: Keys;
   readonly #leases: LeasePool;
-  readonly #withdrawing = new Set<Promise<void>>();
+  /** Under way, each with what stops it. */
+  readonly #campaigns = new Map<AbortController, Promise<unknown>>();
   /** Whether we may keep cards: a role for the election's own keys alone does not allow it. */
   #cards = true;
   #closed: Promise<void> | undefined;
@@ -76,6 +77,17 @@ export class EtcdBackend implements Backend {
 
   async campaign(candidacy: Candidacy, { wait, signal }: CampaignOptions): Promise<Hold | null> {
     this.#assertOpen();
+    const stop = new AbortController();
+    const unlink = onAbort(signal, () => stop.abort(signal.reason));
+    const campaign = this.#campaign(candidacy, wait, stop.signal).finally(() => {
+      unlink();
+      this.#campaigns.delete(stop);
+    });
+    this.#campaigns.set(stop, campaign);
+    return campaign;
+  }
+
+  async #campaign(candidacy: Candidacy, wait: boolean, signal: AbortSignal): Promise<Hold | null> {
     const { election, candidate, ttlMs, value, attemptMs } = candidacy;
     const limits: CallLimits = { signal, limitMs: attemptMs };
     const key = (leaseHex: string): string => this.#layout.seatKey(election, leaseHex);
@@ -141,7 +153,8 @@ export class EtcdBackend implements Backend {
   }
 
   async #close(): Promise<void> {
-    await Promise.allSettled(this.#withdrawing);
+    for (const stop of this.#campaigns.keys()) stop.abort(closed());
+    await Promise.allSettled(this.#campaigns.values()); // each takes its key away first
     await this.#leases.close(CLOSE_MS);
     if (this.#ownsClient) await this.#client[Symbol.asyncDispose]();
   }
@@ -149,21 +162,20 @@ export class EtcdBackend implements Backend {
   /** Leaves the queue; if etcd cannot be asked now, the lease sees to it later, or its end does. */
   async #withdraw(seat: Seat, lease: SharedLease): Promise<void> {
     const never = new AbortController().signal;
-    const withdrawing = bounded(this.#clock, WITHDRAW_MS, never, "leaving the election", (signal) =>
+    await bounded(this.#clock, WITHDRAW_MS, never, "leaving the election", (signal) =>
       lease.vacate(seat, signal, WITHDRAW_MS),
-    )
-      .catch(() => {})
-      .finally(() => this.#withdrawing.delete(withdrawing));
-    this.#withdrawing.add(withdrawing);
-    await withdrawing;
+    ).catch(() => {});
   }
 
   #assertOpen(): void {
-    if (this.#closed !== undefined)
-      throw new ConclaveError("state", "this etcd backend is closed; open a new one");
+    if (this.#closed !== undefined) throw closed();
   }
 }
 
 function isForbidden(error: unknown): boolean {
   return error instanceof EtcdError && error.code === "forbidden";
+}
+
+function closed(): ConclaveError {
+  return new ConclaveError("state", "this etcd backend is closed; open a new one");
 }

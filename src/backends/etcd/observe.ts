@@ -65,6 +65,7 @@ function newest(kv: KeyValue, events: readonly WatchEvent[]): KeyValue | undefin
 /** Notices of one watch, kept until somebody asks. */
 class Mailbox {
   readonly #clock: Clock;
+  readonly #signal: AbortSignal;
   readonly #notices: WatchNotice[] = [];
   readonly #unwatch: () => void;
   readonly #unlink: () => void;
@@ -72,6 +73,7 @@ class Mailbox {
 
   constructor(client: EtcdClient, clock: Clock, request: WatchRequest, signal: AbortSignal) {
     this.#clock = clock;
+    this.#signal = signal;
     this.#unwatch = client.watch(request, (notice) => {
       this.#notices.push(notice);
       this.#arrived?.();
@@ -81,7 +83,7 @@ class Mailbox {
 
   /** `undefined`: nothing came within the limit, or the observer is leaving. */
   async next(limitMs: number): Promise<WatchNotice | undefined> {
-    if (this.#notices.length === 0) {
+    if (this.#notices.length === 0 && !this.#signal.aborted) {
       await new Promise<void>((resolve) => {
         const timer = this.#clock.after(limitMs, () => this.#arrived?.());
         this.#arrived = () => {

@@ -32,7 +32,7 @@ export interface SharedLeaseOptions {
   readonly id: bigint;
   readonly ttlMs: number;
   readonly askedAt: number;
-  /** Called once, when nobody must use it any more. */
+  /** Called when nothing of it is under way any more. */
   readonly retired: (lease: SharedLease) => void;
 }
 
@@ -55,6 +55,7 @@ export class SharedLease {
   /** Some key this candidate may read, for renewals before any seat is taken. */
   #anyKey = "";
   #ended: "lost" | "retired" | undefined;
+  #closed: Promise<void> = Promise.resolve();
 
   constructor(options: SharedLeaseOptions) {
     this.#client = options.client;
@@ -151,15 +152,20 @@ export class SharedLease {
   }
 
   /** Ends it. Revoked, so that nothing is left, unless somebody may still think that it leads. */
-  async close(limitMs: number): Promise<void> {
-    if (this.#ended !== undefined) return;
+  close(limitMs: number): Promise<void> {
+    if (this.#ended !== undefined) return this.#closed;
     const now = this.#clock.now();
     const inOffice = [...this.#seats].some(
       (seat) => seat.state === "held" && now < seat.handedOut + this.ttlMs,
     );
     this.#end("retired");
     for (const seat of this.#seats) seat.lose("the backend was closed");
-    if (inOffice) return;
+    if (!inOffice) this.#closed = this.#revoke(limitMs).finally(() => this.#retired(this));
+    else this.#retired(this);
+    return this.#closed;
+  }
+
+  async #revoke(limitMs: number): Promise<void> {
     const never = new AbortController().signal;
     await this.#client.leaseRevoke(this.id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
   }
@@ -287,6 +293,7 @@ export class SharedLease {
 
   #lose(): void {
     this.#end("lost");
+    this.#retired(this);
     for (const seat of this.#seats) seat.lose("its lease is gone");
   }
 
@@ -295,7 +302,6 @@ export class SharedLease {
     this.#ended = how;
     this.#timer?.cancel();
     this.#closing.abort(new ConclaveError("unavailable", "the etcd lease is gone"));
-    this.#retired(this);
   }
 }
 
