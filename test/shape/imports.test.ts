@@ -27,7 +27,10 @@ const ROOMS: Record<string, Room> = {
   "backends/open": { rooms: ["core", "record", "backends/*"], node: true },
   fencing: { rooms: ["core"], node: true },
   cron: { rooms: ["core", "fencing"], node: [] },
-  testing: { rooms: ["core", "record", "fencing", "backends/file", "backends/memory"], node: true },
+  testing: {
+    rooms: ["core", "record", "fencing", "backends/file", "backends/memory", "backends/etcd"],
+    node: true,
+  },
   metrics: { rooms: ["core"], node: [], npm: ["prom-client"] },
   sidecar: { rooms: [...LIBRARY, "fencing", "backends/open"], node: true },
   dashboard: { rooms: ["sidecar"], node: true },
