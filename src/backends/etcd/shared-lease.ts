@@ -34,6 +34,8 @@ export interface SharedLeaseOptions {
   readonly askedAt: number;
   /** Called when nothing of it is under way any more. */
   readonly retired: (lease: SharedLease) => void;
+  /** Told of a revocation under way: whoever closes the backend waits for it. */
+  readonly revoking: (done: Promise<void>) => void;
 }
 
 export class SharedLease {
@@ -42,6 +44,7 @@ export class SharedLease {
   readonly #client: EtcdClient;
   readonly #clock: Clock;
   readonly #retired: (lease: SharedLease) => void;
+  readonly #revoking: (done: Promise<void>) => void;
   readonly #closing = new AbortController();
   readonly #seats = new Set<Seat>();
   readonly #strays = new Map<Seat, Stray>();
@@ -61,6 +64,7 @@ export class SharedLease {
     this.#client = options.client;
     this.#clock = options.clock;
     this.#retired = options.retired;
+    this.#revoking = options.revoking;
     this.id = options.id;
     this.ttlMs = options.ttlMs;
     this.#extension = { askedAt: options.askedAt };
@@ -167,7 +171,9 @@ export class SharedLease {
 
   async #revoke(limitMs: number): Promise<void> {
     const never = new AbortController().signal;
-    await this.#client.leaseRevoke(this.id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
+    const revoked = this.#client.leaseRevoke(this.id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
+    this.#revoking(revoked);
+    await revoked;
   }
 
   get #paceMs(): number {
