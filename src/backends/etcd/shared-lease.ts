@@ -233,7 +233,8 @@ export class SharedLease {
 
   /** The next seats in turn. */
   #pick(): Seat[] {
-    const all = [...this.#seats].filter((seat) => seat.token !== undefined);
+    // Those that wait without a key of their own (one key for all) have something to look at too: the one they wait for.
+    const all = [...this.#seats].filter((seat) => seat.token !== undefined || seat.predecessor !== undefined);
     if (all.length <= SEATS_PER_LOOK) return all;
     this.#cursor %= all.length;
     const picked = [...all.slice(this.#cursor), ...all.slice(0, this.#cursor)].slice(0, SEATS_PER_LOOK);
