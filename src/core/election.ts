@@ -64,6 +64,8 @@ export class Election implements AsyncDisposable {
   readonly #running = new Set<Promise<unknown>>();
   #state: State = { kind: "idle" };
   #run = false;
+  /** From the call on, not from the first request: `ready()` and pauses between attempts are standing too. */
+  #campaigning = false;
   #closed: Promise<void> | undefined;
   /** Highest token of any leader seen, and of our own terms: what is granted must be newer. */
   #seenToken = -1n;
@@ -132,19 +134,21 @@ export class Election implements AsyncDisposable {
    */
   async campaign(options: { readonly signal?: AbortSignal } = {}): Promise<Term> {
     this.#assertFree();
+    this.#campaigning = true;
     const stop = this.#stopSignal(options.signal);
     return this.#track(
       this.#campaign(stop.signal, false)
         .then((keeper) => keeper.term)
-        .finally(stop.unlink),
+        .finally(() => this.#stood(stop.unlink)),
     );
   }
 
   /** One attempt: the term, or `null` if someone else leads or we are not ready. Rejects if the store cannot be asked. */
   async tryCampaign(options: { readonly signal?: AbortSignal } = {}): Promise<Term | null> {
     this.#assertFree();
+    this.#campaigning = true;
     const stop = this.#stopSignal(options.signal);
-    return this.#track(this.#try(stop.signal).finally(stop.unlink));
+    return this.#track(this.#try(stop.signal).finally(() => this.#stood(stop.unlink)));
   }
 
   /** Who leads now, by the store; `null` = nobody. Rejects if the store cannot be asked. */
@@ -395,11 +399,17 @@ export class Election implements AsyncDisposable {
     if (this.#closing.signal.aborted)
       throw new ConclaveError("state", `election "${this.name}" is closed; open a new one`);
     const inOffice = this.#state.kind === "leading" && this.#state.keeper.term.end === undefined;
-    if (!this.#run && !inOffice && this.#state.kind !== "standing") return;
+    const standing = this.#campaigning || this.#state.kind === "standing";
+    if (!this.#run && !inOffice && !standing) return;
     throw new ConclaveError(
       "state",
       `this candidate is ${inOffice ? "in office" : "standing"} already; one Election is one candidate: open another for a second one`,
     );
+  }
+
+  #stood(unlink: () => void): void {
+    this.#campaigning = false;
+    unlink();
   }
 
   /** A signal that aborts with the caller's or with `close()`; linked by hand, unlinked when done. */
