@@ -90,7 +90,18 @@ export function invalid(message: string): ConclaveError {
   return new ConclaveError("invalid", message);
 }
 
-/** One line about any thrown value, without a stack. */
+/** One line about any thrown value, without a stack. Never throws, whatever was thrown. */
 export function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    return textOf(error).replace(/\s*[\r\n]+\s*/g, " ");
+  } catch {
+    return "something was thrown that cannot be shown as text";
+  }
+}
+
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.message !== "") return String(error.message);
+  // Node's own error for a host with several addresses has no message, only a code.
+  return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }
