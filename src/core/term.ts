@@ -2,6 +2,7 @@
 import type { Deadline } from "./deadline.js";
 import { NotLeaderError } from "./errors.js";
 import type { Bearer, Fence, FencedResource, Guard } from "./fence.js";
+import { checkValue } from "./names.js";
 import { deferred } from "./waiting.js";
 
 /**
@@ -152,6 +153,7 @@ export class Term implements Bearer {
 
   /** Publishes a new value to all observers, and renews. Rejects if the office is lost. */
   async proclaim(value: string): Promise<void> {
+    checkValue(value);
     this.assertHeld();
     await this.#keeper?.proclaim(value);
     this.#value = value;

@@ -1,7 +1,7 @@
 /** A lease held in a record: renewing, proclaiming and releasing are one guarded write each. */
 import type { CallOptions, Entry, Extension, Hold, RecordStore } from "../core/backend.js";
 import type { Clock } from "../core/clock.js";
-import { ConclaveError } from "../core/errors.js";
+import { ConclaveError, isRetriable } from "../core/errors.js";
 import type { LeaseRecord } from "./lease.js";
 
 /** How often one call follows writes that moved the version under it without taking the office (label edits, our own late writes). */
@@ -44,11 +44,18 @@ export class RecordHold implements Hold {
     return this.#inTurn(() => this.#extend(options));
   }
 
-  /** If it throws, whether the value was published is unknown; the next renewal publishes it. */
+  /** If it throws, whether the value was published is unknown; the next renewal publishes it, unless it was refused for good. */
   proclaim(value: string, options: CallOptions): Promise<Extension | "lost"> {
-    return this.#inTurn(() => {
+    return this.#inTurn(async () => {
+      const before = this.#record;
       this.#record = { ...this.#record, value };
-      return this.#extend(options);
+      try {
+        return await this.#extend(options);
+      } catch (error) {
+        // Carried on, a value the store does not take would have every renewal refused.
+        if (!isRetriable(error)) this.#record = before;
+        throw error;
+      }
     });
   }
 
