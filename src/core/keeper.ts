@@ -62,6 +62,8 @@ export class Keeper implements TermKeeper {
     void this.#renew();
     const { revoked } = this.#hold;
     if (revoked) this.#unlink = onAbort(revoked, () => this.#lose("the store says the lease is gone"));
+    // Over before it began: nothing that is armed now would be taken down again.
+    if (this.#renewing.signal.aborted) return this.#unlink();
     const { maxTermMs } = this.#timing;
     if (maxTermMs !== undefined) {
       this.#rotation = this.#clock.after(maxTermMs, () => {

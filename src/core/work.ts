@@ -28,7 +28,7 @@ export interface ServeOptions {
  */
 export async function serve(keeper: Keeper, work: Work, options: ServeOptions): Promise<Outcome> {
   const { term } = keeper;
-  const working = begin(term, work);
+  const working = begin(term, work, options.stop);
   keeper.serve(working);
   const unlink = onAbort(options.stop, () => {
     void keeper.end("resigned", "the candidate was stopped", working);
@@ -42,9 +42,9 @@ export async function serve(keeper: Keeper, work: Work, options: ServeOptions): 
   return settle(term, finished, options);
 }
 
-async function begin(term: Term, work: Work): Promise<Outcome> {
+async function begin(term: Term, work: Work, stop: AbortSignal): Promise<Outcome> {
   try {
-    if (term.held && !term.signal.aborted) await work(term);
+    if (term.held && !term.signal.aborted && !stop.aborted) await work(term);
     return { kind: "returned" };
   } catch (error) {
     // Work that rejects because it was told to stop has not failed.
