@@ -24,7 +24,8 @@ export class Waker {
 
   constructor(clock: Clock, store: Pick<RecordStore, "watch">, key: string) {
     this.#clock = clock;
-    this.#watch = store.watch && ((wake, signal) => store.watch!(key, wake, { signal }));
+    // Async, so that a watch that throws at the call is one that fails, like any other.
+    this.#watch = store.watch && (async (wake, signal) => store.watch!(key, wake, { signal }));
   }
 
   wait(delayMs: number, signal: AbortSignal): Promise<Woken> {
@@ -70,6 +71,6 @@ export class Waker {
       this.#watching = false;
     };
     // A watch that throws costs latency, never safety: the timer is underneath.
-    void Promise.resolve(this.#watch(wake, this.#closed.signal)).then(ended, ended);
+    void this.#watch(wake, this.#closed.signal).then(ended, ended);
   }
 }
