@@ -24,7 +24,7 @@ import { resolveTiming } from "./timing.js";
 import type { Timing, TimingOptions } from "./timing.js";
 import { serve } from "./work.js";
 import type { Work } from "./work.js";
-import { bounded, onAbort, sleep, untilAborted } from "./waiting.js";
+import { bounded, onAbort, sharedController, sleep, untilAborted } from "./waiting.js";
 
 export interface ElectionOptions extends TimingOptions {
   /** Name of the contest: candidates with the same name on the same store stand against each other. */
@@ -60,7 +60,7 @@ export class Election implements AsyncDisposable {
   readonly #candidacy: Candidacy;
   readonly #events: Emitter;
   readonly #feed: LeaderFeed;
-  readonly #closing = new AbortController();
+  readonly #closing = sharedController();
   readonly #running = new Set<Promise<unknown>>();
   #state: State = { kind: "idle" };
   #run = false;

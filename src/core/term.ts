@@ -3,7 +3,7 @@ import type { Deadline } from "./deadline.js";
 import { NotLeaderError } from "./errors.js";
 import type { Bearer, Fence, FencedResource, Guard } from "./fence.js";
 import { checkValue } from "./names.js";
-import { deferred } from "./waiting.js";
+import { deferred, sharedController } from "./waiting.js";
 
 /**
  * Why a term ended. `resigned`: given up on purpose. `closed`: the election was
@@ -64,7 +64,7 @@ export class Term implements Bearer {
   /** Settles when the term is over and reported; never rejects. */
   readonly ended: Promise<TermEnd>;
   readonly #deadline: Deadline;
-  readonly #controller = new AbortController();
+  readonly #controller = sharedController();
   readonly #reported = deferred<TermEnd>();
   #keeper: TermKeeper | undefined;
   #phase: Phase = { kind: "open" };

@@ -4,8 +4,19 @@
  * collector, and with a long-lived parent it leaks. Links are made and unmade
  * by hand.
  */
+import { setMaxListeners } from "node:events";
 import type { Clock } from "./clock.js";
 import { ConclaveError } from "./errors.js";
+
+/**
+ * A controller for a signal that many may wait for at once. Node takes more than
+ * ten listeners for a leak and warns on stderr; here each is unlinked by hand.
+ */
+export function sharedController(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
 
 /** Calls `listener` when the signal aborts, at once if it has. Returns the unlink. */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
 import { ConclaveError } from "../../core/errors.js";
-import { onAbort, untilAborted } from "../../core/waiting.js";
+import { onAbort, sharedController, untilAborted } from "../../core/waiting.js";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import { explain } from "./faults.js";
 import type { FileSystem } from "./fs.js";
@@ -50,7 +50,7 @@ export class FileStore implements RecordStore {
   readonly #staging: Staging;
   readonly #records = new Map<string, Records>();
   readonly #authors = new Map<string, Author>();
-  readonly #closed = new AbortController();
+  readonly #closed = sharedController();
 
   constructor(options: FileStoreOptions) {
     const { room, processes } = options;
