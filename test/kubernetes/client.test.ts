@@ -158,6 +158,19 @@ describe("Retry-After", () => {
     expect((await leases.get("jobs", { signal: never }))?.version).toBe(1n);
     expect(performance.now() - at).toBeGreaterThan(850);
   });
+
+  it("of a minute does not cost a leader its office: it is obeyed for a part of the lease only", async () => {
+    let refuse = true;
+    const { leases } = await fake((_, response) => {
+      if (refuse) answer(response, 503, "{}", { "retry-after": "60" });
+      else answer(response, 200, lease(1));
+      refuse = false;
+    });
+    await expect(leases.get("jobs", { signal: never })).rejects.toMatchObject({ code: "unavailable" });
+    const at = performance.now();
+    expect((await leases.get("jobs", { signal: never }))?.version).toBe(1n);
+    expect(performance.now() - at).toBeLessThan(6_000);
+  });
 });
 
 describe("durable texts", () => {

@@ -15,8 +15,11 @@ import { failure, refusalOf, retryAfterMs } from "./failures.js";
 
 /** A Lease is a few kilobytes; etcd refuses objects above 1.5 MiB. */
 const LARGEST_BODY = 4 * 1024 * 1024;
-/** However long a server asks us to keep away, a leader must try again within its lease. */
-const LONGEST_HOLD_OFF_MS = 10_000;
+/**
+ * However long a server asks us to keep away, a leader must try again, more than
+ * once, before its deadline: ten seconds after its last renewal by default.
+ */
+const LONGEST_HOLD_OFF_MS = 2_000;
 
 export interface Call {
   readonly method: "GET" | "POST" | "PUT" | "PATCH";
