@@ -54,7 +54,7 @@ export class KubernetesBackend implements Backend {
   readonly #parts: KubernetesParts;
   readonly #store: LeaseStore;
   readonly #engine: Backend;
-  /** The last office of each candidate: an expired one is left when it stands again. */
+  /** Offices that were not left: an expired one is when its candidate stands again. */
   readonly #offices = new Map<string, Office>();
 
   constructor(parts: KubernetesParts) {
@@ -80,7 +80,11 @@ export class KubernetesBackend implements Backend {
     const { election, candidate, attemptMs } = candidacy;
     checkLeaseName(election);
     await this.#leaveLast(candidacy, options.signal);
-    const office = new Office({ clock, store: this.#store, election, candidate, attemptMs, label });
+    const key = `${election}/${candidate}`;
+    const left = (): void => {
+      if (this.#offices.get(key) === office) this.#offices.delete(key);
+    };
+    const office = new Office({ clock, store: this.#store, election, candidate, attemptMs, label, left });
     if (options.wait) office.watch();
     let hold: Hold | null = null;
     try {
@@ -89,7 +93,7 @@ export class KubernetesBackend implements Backend {
       if (hold === null) void office.leave();
     }
     if (hold === null) return null;
-    this.#offices.set(`${election}/${candidate}`, office);
+    this.#offices.set(key, office);
     return office.enter(hold);
   }
 

@@ -15,6 +15,8 @@ export interface OfficeOptions {
   readonly candidate: string;
   readonly attemptMs: number;
   readonly label: PodLabel | undefined;
+  /** Called once, when the office was left and nothing more has to be done for it. */
+  readonly left: () => void;
 }
 
 export class Office {
@@ -24,6 +26,7 @@ export class Office {
   #watching = false;
   #token: bigint | undefined;
   #labelled: Promise<void> = Promise.resolve();
+  #leaving: Promise<void> | undefined;
 
   constructor(options: OfficeOptions) {
     this.#options = options;
@@ -64,10 +67,14 @@ export class Office {
   /**
    * Stops watching and takes the label off. Never throws: a label that cannot
    * be taken off must not keep the office from the next leader. It goes when
-   * this process stands again.
+   * this process stands again. Later calls wait for the first.
    */
-  async leave(options?: CallOptions): Promise<void> {
-    if (this.#closed.signal.aborted) return;
+  leave(options?: CallOptions): Promise<void> {
+    this.#leaving ??= this.#leave(options).finally(this.#options.left);
+    return this.#leaving;
+  }
+
+  async #leave(options?: CallOptions): Promise<void> {
     this.#closed.abort();
     const { label, election, clock, attemptMs } = this.#options;
     if (label === undefined || this.#token === undefined) return;

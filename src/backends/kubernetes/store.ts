@@ -152,12 +152,14 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
   }
 
   #learn(known: Known, lease: LeaseObject): void {
-    if (known.lease !== undefined && lease.version < known.lease.version) return;
+    const key = termKey(lease);
+    const older = known.lease !== undefined && lease.version < known.lease.version;
+    // The watch may be faster than the answer to the write that began the term: an older sighting still counts.
+    if (known.term?.key === key ? lease.version < known.term.version : !older)
+      known.term = { key, version: lease.version };
+    if (older) return;
     known.lease = lease;
     known.at = this.#clock.now();
-    const key = termKey(lease);
-    if (known.term?.key !== key || lease.version < known.term.version)
-      known.term = { key, version: lease.version };
   }
 
   /** A term whose token nobody published is known by the version it was first seen at. */
