@@ -1,0 +1,180 @@
+/**
+ * An election nobody watches. A lock is one candidate of one election: the same
+ * lease, renewal, deadline and token, and no second implementation of them.
+ *
+ * A lock excludes as far as a lease does: a process can be stopped between
+ * looking at the lock and acting on it. What must never be written twice checks
+ * the token (see `Term.guard`).
+ */
+import type { Clock } from "./clock.js";
+import { systemClock } from "./clock.js";
+import { Election } from "./election.js";
+import type { ElectionOptions } from "./election.js";
+import { ConclaveError, invalid, NotLeaderError } from "./errors.js";
+import type { Term } from "./term.js";
+import { onAbort, untilAborted } from "./waiting.js";
+
+export type LockOptions = Omit<ElectionOptions, "ready" | "maxTermMs">;
+
+export interface AcquireOptions {
+  /** Gives up after this long with a `timeout` error. Default: waits for ever. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The longest a single timer lasts. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+export class Lock implements AsyncDisposable {
+  readonly name: string;
+  readonly #election: Election;
+  readonly #clock: Clock;
+  readonly #closing = new AbortController();
+  /** Everyone of this process who has asked, in the order of asking: each waits for the one before. */
+  #tail: Promise<void> = Promise.resolve();
+  #asking = 0;
+
+  constructor(options: LockOptions) {
+    this.#clock = options.clock ?? systemClock;
+    this.#election = new Election(options);
+    this.name = this.#election.name;
+  }
+
+  /** Whether this object holds the lock at this very moment, by the clock. */
+  get held(): boolean {
+    return this.#election.leading;
+  }
+
+  /** The term in which the lock is held, if it is. */
+  get term(): Term | undefined {
+    return this.#election.term;
+  }
+
+  /** Aborts when the lock is lost or being given up. Throws if it is not held. */
+  get signal(): AbortSignal {
+    return this.#current().signal;
+  }
+
+  /** Fencing token: hand it to whatever the lock protects. Throws if it is not held. */
+  get token(): bigint {
+    return this.#current().token;
+  }
+
+  /**
+   * Waits for the lock. Callers of one object are served in their order, and
+   * processes in theirs where the backend keeps one (`guarantees.succession`).
+   * The term that comes back is released by `resign()`, by `release()` here, or
+   * by `await using`.
+   */
+  async acquire(options: AcquireOptions = {}): Promise<Term> {
+    const limit = this.#limit(options);
+    try {
+      return await this.#inTurn(limit.signal, () => this.#election.campaign({ signal: limit.signal }));
+    } finally {
+      limit.done();
+    }
+  }
+
+  /** One attempt: the term, or `null` if the lock is held or asked for elsewhere. Rejects if the store cannot be asked. */
+  async tryAcquire(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<Term | null> {
+    if (this.#asking > 0) return null;
+    const limit = this.#limit(options);
+    try {
+      return await this.#inTurn(limit.signal, () => this.#election.tryCampaign({ signal: limit.signal }));
+    } finally {
+      limit.done();
+    }
+  }
+
+  /**
+   * Runs `work` under the lock and gives it back afterwards. If the lock was
+   * lost before `work` was done, this rejects with a `NotLeaderError` even though
+   * `work` returned: someone else may have worked at the same time. What `work`
+   * itself throws goes first.
+   */
+  async withLock<T>(work: (term: Term) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
+    const term = await this.acquire(options);
+    const working = (async () => work(term))();
+    // Whoever closes the lock meanwhile waits for the work, as long as `drainMs` allows.
+    term.serve(working.catch(() => {}));
+    try {
+      const result = await working;
+      if (term.held) return result;
+      throw new NotLeaderError(
+        term.token,
+        `lock "${this.name}" was lost before the work under it was done (${term.end?.detail ?? "it ran out"}); ` +
+          "another holder may have worked at the same time: check what it protects, or fence it with the token",
+      );
+    } finally {
+      await term.resign();
+      await term.ended;
+    }
+  }
+
+  /** Gives the lock back, if it is held. */
+  async release(): Promise<void> {
+    await this.#election.resign();
+  }
+
+  /** Ends everything: who waits is refused, what is held is given back. */
+  async close(): Promise<void> {
+    this.#closing.abort(new ConclaveError("state", `lock "${this.name}" is closed; open a new one`));
+    await this.#election.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #current(): Term {
+    const { term } = this.#election;
+    if (term !== undefined) return term;
+    throw new ConclaveError("state", `lock "${this.name}" is not held; acquire it first`);
+  }
+
+  /** Takes a place behind those who asked before, and keeps it until the term is over. */
+  async #inTurn<T extends Term | null>(signal: AbortSignal, stand: () => Promise<T>): Promise<T> {
+    const before = this.#tail;
+    let leave = (): void => {};
+    this.#tail = new Promise<void>((resolve) => {
+      leave = () => {
+        this.#asking--;
+        // Whoever gives up early does not let others past the one before.
+        void before.then(resolve);
+      };
+    });
+    this.#asking++;
+    try {
+      await untilAborted(signal, before);
+      const term = await stand();
+      if (term === null) leave();
+      else void term.ended.then(leave);
+      return term;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  #limit(options: AcquireOptions): { signal: AbortSignal; done: () => void } {
+    const { timeoutMs } = options;
+    if (timeoutMs !== undefined && timeoutMs !== Infinity && !(timeoutMs >= 0 && timeoutMs <= LONGEST_MS))
+      throw invalid(`timeoutMs must lie between 0 and ${LONGEST_MS} milliseconds, got ${timeoutMs}`);
+    const controller = new AbortController();
+    const sources = [this.#closing.signal, ...(options.signal ? [options.signal] : [])];
+    const unlinks = sources.map((source) => onAbort(source, () => controller.abort(source.reason)));
+    const timer =
+      timeoutMs === undefined || timeoutMs === Infinity
+        ? undefined
+        : this.#clock.after(timeoutMs, () =>
+            controller.abort(
+              new ConclaveError("timeout", `lock "${this.name}" was not free within ${timeoutMs} ms`),
+            ),
+          );
+    const done = (): void => {
+      timer?.cancel();
+      unlinks.forEach((unlink) => unlink());
+    };
+    return { signal: controller.signal, done };
+  }
+}
