@@ -1,0 +1,124 @@
+/**
+ * The resource's end: lets a request through to its handler only under a token
+ * that is not older than any seen, and keeps newer leaders waiting until older
+ * ones' requests have been answered. For node:http, Express and Fastify.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { describe, isConclaveError } from "../core/errors.js";
+import type { StaleLeaderError } from "../core/errors.js";
+import type { Pass } from "./gate.js";
+import type { Gate } from "./gate.js";
+import { refusal, staleRefusal, TOKEN_HEADER } from "./http.js";
+import type { Refusal } from "./http.js";
+import { parseToken } from "./token.js";
+
+export interface HttpFenceOptions {
+  /**
+   * Requests for which this says `false` pass without a token (health checks,
+   * reads). Default: every request needs one.
+   */
+  readonly guarded?: ((request: IncomingMessage) => boolean) | undefined;
+}
+
+const passes = new WeakMap<IncomingMessage, Pass>();
+
+/** Token and signal of a request that was let through. */
+export function passOf(request: IncomingMessage): Pass | undefined {
+  return passes.get(request);
+}
+
+/** Wraps a handler of node:http. */
+export function fenceHandler(
+  gate: Gate,
+  handler: RequestListener,
+  options: HttpFenceOptions = {},
+): RequestListener {
+  return (request, response) => {
+    void admit(gate, request, response, options).then((refused) => {
+      if (refused === null) handler(request, response);
+      else answer(response, refused);
+    });
+  };
+}
+
+/** `(req, res, next)`, as Express and Connect call it. */
+export function fenceMiddleware(
+  gate: Gate,
+  options: HttpFenceOptions = {},
+): (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void {
+  return (request, response, next) => {
+    void admit(gate, request, response, options).then((refused) => {
+      if (refused === null) next();
+      else answer(response, refused);
+    });
+  };
+}
+
+/** The little of Fastify's request and reply that is needed. */
+export interface FastifyRequestLike {
+  readonly raw: IncomingMessage;
+}
+export interface FastifyReplyLike {
+  readonly raw: ServerResponse;
+  code(status: number): FastifyReplyLike;
+  headers(values: Record<string, string>): FastifyReplyLike;
+  send(body: string): unknown;
+}
+
+/** A hook for Fastify: `app.addHook("preHandler", fenceHook(gate))`. */
+export function fenceHook(
+  gate: Gate,
+  options: HttpFenceOptions = {},
+): (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<void> {
+  return async (request, reply) => {
+    const refused = await admit(gate, request.raw, reply.raw, options);
+    if (refused !== null)
+      reply
+        .code(refused.status)
+        .headers({ ...refused.headers })
+        .send(refused.body);
+  };
+}
+
+/** `null` = let through. Never rejects. */
+async function admit(
+  gate: Gate,
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: HttpFenceOptions,
+): Promise<Refusal | null> {
+  try {
+    if (options.guarded !== undefined && !options.guarded(request)) return null;
+    const text = request.headers[TOKEN_HEADER.toLowerCase()];
+    if (text === undefined)
+      return refusal(428, "invalid", `send the leader's fencing token in the header ${TOKEN_HEADER}`);
+    const token = parseToken(text);
+    if (token === undefined)
+      return refusal(400, "invalid", `${TOKEN_HEADER} must be one decimal number of at most 20 digits`);
+    const pass = await gate.enter(token);
+    // "close" comes for every response, answered or cut off. A gone caller may leave its handler at work:
+    // such a handler should watch pass.signal.
+    if (response.closed || response.destroyed) pass.leave();
+    else response.once("close", pass.leave);
+    passes.set(request, pass);
+    return null;
+  } catch (error) {
+    if (isStale(error)) return staleRefusal(error);
+    return refusal(
+      503,
+      "unavailable",
+      `the token could not be checked, nothing was done: ${describe(error)}`,
+    );
+  }
+}
+
+function answer(response: ServerResponse, { status, headers, body }: Refusal): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, headers);
+  response.end(body);
+}
+
+/** Also of another copy of the library. */
+function isStale(error: unknown): error is StaleLeaderError {
+  return isConclaveError(error) && error.code === "stale-leader" && "highest" in error;
+}

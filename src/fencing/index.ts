@@ -1,0 +1,16 @@
+export type { Bearer, Fence, FencedResource, FenceOptions, Guard } from "../core/fence.js";
+export { StaleLeaderError } from "../core/errors.js";
+export { FencedFile } from "./file.js";
+export type { FencedFileOptions, FileActs } from "./file.js";
+export { Gate } from "./gate.js";
+export type { GateActs, GateOptions, Pass } from "./gate.js";
+export { HIGHEST_HEADER, TOKEN_HEADER } from "./http.js";
+export { fencedFetch, tokenFetch } from "./http-client.js";
+export type { Fetch } from "./http-client.js";
+export { fenceHandler, fenceHook, fenceMiddleware, passOf } from "./http-server.js";
+export type { FastifyReplyLike, FastifyRequestLike, HttpFenceOptions } from "./http-server.js";
+export { MemoryFence } from "./memory.js";
+export type { MemoryFenceOptions } from "./memory.js";
+export { RecordFence } from "./record.js";
+export type { Change, FencedRecord, RecordActs, RecordFenceOptions } from "./record.js";
+export { checkToken, parseToken } from "./token.js";

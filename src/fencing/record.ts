@@ -1,0 +1,150 @@
+/**
+ * A fence in a store's own small records: the highest token, and if wanted the
+ * data it protects, kept by compare-and-swap. Any backend brings the store:
+ * `new RecordFence({ records: backend.records, name: "ledger" })`.
+ */
+import type { Entry, RecordStore } from "../core/backend.js";
+import type { Clock } from "../core/clock.js";
+import { systemClock } from "../core/clock.js";
+import { ConclaveError } from "../core/errors.js";
+import type { Bearer, FencedResource, FenceOptions } from "../core/fence.js";
+import { checkName } from "../core/names.js";
+import { bounded, sleep } from "../core/waiting.js";
+import { assertFresh, checkToken, parseToken } from "./token.js";
+
+export interface RecordFenceOptions {
+  readonly records: RecordStore;
+  /** Name of the resource. Its record is called `fence.<name>`. */
+  readonly name: string;
+  /** Key of the record, where `fence.<name>` does not suit. */
+  readonly key?: string | undefined;
+  /** Longest a single request may take. Default 5 s. */
+  readonly attemptMs?: number | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/** What the resource holds: the newest leader's token, and the data of the last write. */
+export interface FencedRecord {
+  readonly token: bigint;
+  /** `null` as long as nothing but checks came. */
+  readonly data: string | null;
+}
+
+export interface RecordActs {
+  check(options?: FenceOptions): Promise<void>;
+  write(change: Change, options?: FenceOptions): Promise<FencedRecord>;
+}
+
+/** The new data, or how it follows from the old. A function may be called more than once. */
+export type Change = string | ((data: string | null) => string);
+
+const FORMAT = 1;
+const LARGEST_TEXT = 256 * 1024;
+const DEFAULT_ATTEMPT_MS = 5_000;
+/** Lost races before we say that the record is too busy. Each of them was somebody else's success. */
+const MOST_RACES = 1_000;
+
+export class RecordFence implements FencedResource<RecordActs> {
+  readonly #records: RecordStore;
+  readonly #key: string;
+  readonly #attemptMs: number;
+  readonly #clock: Clock;
+
+  constructor(options: RecordFenceOptions) {
+    this.#records = options.records;
+    this.#key = checkName(options.key ?? `fence.${options.name}`);
+    this.#attemptMs = options.attemptMs ?? DEFAULT_ATTEMPT_MS;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /**
+   * Always a write, even of what is there already: a read may be stale, only a
+   * conditional write knows that nobody newer has come.
+   */
+  async check(token: bigint, options: FenceOptions = {}): Promise<void> {
+    await this.#swap(token, (data) => data, options);
+  }
+
+  /**
+   * Check and write in one step. An error other than `StaleLeaderError` leaves
+   * open whether it was written.
+   */
+  async write(token: bigint, change: Change, options: FenceOptions = {}): Promise<FencedRecord> {
+    const next = typeof change === "string" ? () => change : change;
+    return this.#swap(token, next, options);
+  }
+
+  /** What the store tells; perhaps not the newest. `null` = nothing yet. */
+  async read(options: FenceOptions = {}): Promise<FencedRecord | null> {
+    const entry = await this.#read(options.signal ?? new AbortController().signal);
+    return entry === null ? null : decode(this.#key, entry.record);
+  }
+
+  bind(bearer: Bearer): RecordActs {
+    return {
+      check: async (options) => {
+        bearer.assertHeld();
+        return this.check(bearer.token, options);
+      },
+      write: async (change, options) => {
+        bearer.assertHeld();
+        return this.write(bearer.token, change, options);
+      },
+    };
+  }
+
+  async #swap(
+    token: bigint,
+    change: (data: string | null) => string | null,
+    options: FenceOptions,
+  ): Promise<FencedRecord> {
+    checkToken(token);
+    const signal = options.signal ?? new AbortController().signal;
+    for (let race = 0; race < MOST_RACES; race++) {
+      const entry = await this.#read(signal);
+      const current = entry === null ? null : decode(this.#key, entry.record);
+      // A stale read shows an older token, never a newer one: what it refuses is refused for certain.
+      assertFresh(token, current?.token ?? null);
+      const next = { token, data: change(current?.data ?? null) };
+      const written = await this.#bounded("writing", signal, (s) =>
+        this.#records.write(this.#key, entry?.version ?? null, encode(next), { signal: s }),
+      );
+      if (written !== null) return next;
+      if (race > 0) await sleep(this.#clock, this.#clock.random() * Math.min(race * 2, 50), signal);
+    }
+    throw new ConclaveError("unavailable", `record "${this.#key}" is written by too many at once; try again`);
+  }
+
+  #read(signal: AbortSignal): Promise<Entry | null> {
+    return this.#bounded("reading", signal, (s) => this.#records.read(this.#key, { signal: s }));
+  }
+
+  #bounded<T>(doing: string, signal: AbortSignal, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return bounded(this.#clock, this.#attemptMs, signal, `${doing} record "${this.#key}"`, call);
+  }
+}
+
+function encode(record: FencedRecord): string {
+  return JSON.stringify({ v: FORMAT, token: record.token.toString(), data: record.data });
+}
+
+/** What cannot be read is left alone: overwriting it might let an old leader back in. */
+function decode(key: string, text: string): FencedRecord {
+  const foreign = (): ConclaveError =>
+    new ConclaveError(
+      "conflict",
+      `record "${key}" is not a fence of this version; nothing was written. Remove it by hand, or use another name`,
+    );
+  if (text.length > LARGEST_TEXT) throw foreign();
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw foreign();
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw foreign();
+  const { v, token, data } = parsed as Record<string, unknown>;
+  const number = parseToken(token);
+  if (v !== FORMAT || number === undefined || (data !== null && typeof data !== "string")) throw foreign();
+  return { token: number, data };
+}
