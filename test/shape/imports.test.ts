@@ -26,7 +26,7 @@ const ROOMS: Record<string, Room> = {
   "backends/kubernetes": { rooms: ["core", "record"], node: true, npm: ["yaml"] },
   "backends/open": { rooms: ["core", "record", "backends/*"], node: true },
   fencing: { rooms: ["core"], node: true },
-  cron: { rooms: ["core", "fencing"], node: [] },
+  cron: { rooms: ["core", "fencing"], node: ["node:diagnostics_channel"], npm: ["croner"] },
   testing: {
     rooms: ["core", "record", "fencing", "backends/file", "backends/memory", "backends/etcd"],
     node: true,

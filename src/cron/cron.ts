@@ -1,0 +1,155 @@
+/**
+ * A job on a schedule, once per scheduled instant across all replicas. One of
+ * them leads; each instant is claimed in the same store by compare-and-swap
+ * under the leader's token, so that neither two leaders nor two clocks can claim
+ * it twice.
+ */
+import type { Backend } from "../core/backend.js";
+import type { Clock } from "../core/clock.js";
+import { systemClock } from "../core/clock.js";
+import { Election } from "../core/election.js";
+import type { ElectionOptions } from "../core/election.js";
+import { invalid } from "../core/errors.js";
+import type { CronEventName, CronListener, CronMetrics } from "./events.js";
+import { CronEmitter } from "./events.js";
+import type { Job } from "./job.js";
+import type { Ledger } from "./ledger.js";
+import { isStale, ScheduleLeader } from "./leader.js";
+import type { Misfire, Mode, Overlap, Policy } from "./schedule.js";
+import { LedgerStore } from "./store.js";
+import type { Timetable } from "./timetable.js";
+import { cronTimetable } from "./timetable.js";
+
+export interface ScheduleOptions extends Omit<ElectionOptions, "ready" | "maxTermMs"> {
+  /** Name of the schedule, and of its election: one for each job, the same on every replica. */
+  readonly name: string;
+  /** Five fields, six with seconds in front, or `@daily` and the like; or a timetable of your own. */
+  readonly cron: string | Timetable;
+  /** Whose wall clock the pattern means. Default `UTC`, the same on every machine. */
+  readonly timeZone?: string | undefined;
+  readonly backend: Backend;
+  readonly job: Job;
+  /** Default `at-most-once`. */
+  readonly mode?: Mode | undefined;
+  /** Default `once`. */
+  readonly misfire?: Misfire | undefined;
+  /** Default 60 s. */
+  readonly graceMs?: number | undefined;
+  /** Default 100. */
+  readonly maxCatchUp?: number | undefined;
+  /** Default `skip`. */
+  readonly overlap?: Overlap | undefined;
+  /** Tells the job to stop, and counts it as timed out. Default: no limit. */
+  readonly timeoutMs?: number | undefined;
+  /** Default 10. */
+  readonly maxAttempts?: number | undefined;
+  /** Runs kept for `history()`. Default 50, at most 200. */
+  readonly keep?: number | undefined;
+}
+
+/** Starts a replica of the schedule. Rejects if the pattern is wrong; from then on errors are events. */
+export async function schedule(options: ScheduleOptions): Promise<Schedule> {
+  const timeZone = options.timeZone ?? "UTC";
+  const timetable =
+    typeof options.cron === "string" ? await cronTimetable(options.cron, timeZone) : options.cron;
+  return new Schedule(options, timetable);
+}
+
+/** The last runs of a schedule, for whoever wants to know: no candidate, no leadership. */
+export async function readHistory(
+  backend: Backend,
+  name: string,
+  signal?: AbortSignal,
+): Promise<Ledger | null> {
+  const store = new LedgerStore(backend, name, systemClock, HISTORY_ATTEMPT_MS);
+  return store.read(signal ?? new AbortController().signal);
+}
+
+const HISTORY_ATTEMPT_MS = 5_000;
+
+export class Schedule implements AsyncDisposable {
+  readonly name: string;
+  /** The contest for who runs it. */
+  readonly election: Election;
+  readonly #clock: Clock;
+  readonly #timetable: Timetable;
+  readonly #store: LedgerStore;
+  readonly #events: CronEmitter;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+
+  /** @internal Use {@link schedule}. */
+  constructor(options: ScheduleOptions, timetable: Timetable) {
+    const policy = policyOf(options);
+    this.#clock = options.clock ?? systemClock;
+    this.election = new Election(options);
+    this.name = this.election.name;
+    this.#timetable = timetable;
+    this.#events = new CronEmitter(this.name);
+    this.#store = new LedgerStore(options.backend, this.name, this.#clock, this.election.timing.attemptMs);
+    if (this.next() === null) throw invalid("the pattern never fires again; nothing was scheduled");
+    const { job, timeoutMs } = options;
+    const common = { timetable, policy, job, timeoutMs, store: this.#store, clock: this.#clock };
+    this.election.on("error", ({ error }) => this.#events.emit("error", { error }));
+    this.#running = this.election.run(
+      (term) =>
+        new ScheduleLeader({ ...common, events: this.#events, term }).lead().catch((error: unknown) => {
+          // Not a fault of the work: a newer leader exists, we just did not know it yet.
+          if (!isStale(error)) throw error;
+          this.#events.emit("error", { error });
+        }),
+      { signal: this.#closing.signal },
+    );
+  }
+
+  on<E extends CronEventName>(event: E, listener: CronListener<E>): () => void {
+    return this.#events.on(event, listener);
+  }
+
+  get metrics(): Readonly<CronMetrics> {
+    return this.#events.metrics;
+  }
+
+  /** The next instant by this machine's clock, in epoch milliseconds. */
+  next(): number | null {
+    return this.#timetable.next(this.#clock.wall());
+  }
+
+  /** The last runs, from the store: of all replicas. `null` = none has led yet. */
+  history(signal?: AbortSignal): Promise<Ledger | null> {
+    return this.#store.read(signal ?? new AbortController().signal);
+  }
+
+  /** Stops the job if it runs here, waits for it (at most `drainMs`), and hands over. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+    await this.election.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function policyOf(options: ScheduleOptions): Policy {
+  return {
+    mode: oneOf("mode", options.mode ?? "at-most-once", ["at-most-once", "at-least-once"]),
+    misfire: oneOf("misfire", options.misfire ?? "once", ["skip", "once", "all"]),
+    overlap: oneOf("overlap", options.overlap ?? "skip", ["skip", "wait", "parallel"]),
+    graceMs: inRange("graceMs", options.graceMs ?? 60_000, 0, Number.MAX_SAFE_INTEGER),
+    maxCatchUp: inRange("maxCatchUp", options.maxCatchUp ?? 100, 1, 10_000),
+    maxAttempts: inRange("maxAttempts", options.maxAttempts ?? 10, 1, 1_000_000),
+    keep: inRange("keep", options.keep ?? 50, 1, 200),
+  };
+}
+
+function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
+  if (allowed.includes(value)) return value;
+  throw invalid(`${name} is ${JSON.stringify(value)}; it must be one of ${allowed.join(", ")}`);
+}
+
+function inRange(name: string, value: number, least: number, most: number): number {
+  if (Number.isFinite(value) && value >= least && value <= most) return value;
+  throw invalid(`${name} is ${value}; it must lie between ${least} and ${most}`);
+}

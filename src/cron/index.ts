@@ -1,0 +1,10 @@
+export { nodeCronCoordinator } from "./coordinator.js";
+export type { RunCoordinator } from "./coordinator.js";
+export { readHistory, schedule, Schedule } from "./cron.js";
+export type { ScheduleOptions } from "./cron.js";
+export type { CronEventName, CronEvents, CronListener, CronMetrics } from "./events.js";
+export type { Job, JobContext } from "./job.js";
+export type { Ledger, Run, RunState } from "./ledger.js";
+export type { Misfire, Mode, Overlap } from "./schedule.js";
+export { cronTimetable, everyTimetable } from "./timetable.js";
+export type { Timetable } from "./timetable.js";

@@ -1,0 +1,187 @@
+/** One term's work at a schedule: claims what is due, runs it, writes down how it ended. */
+import type { Clock } from "../core/clock.js";
+import { ConclaveError, isConclaveError, isRetriable } from "../core/errors.js";
+import type { Term } from "../core/term.js";
+import { sleep } from "../core/waiting.js";
+import type { CronEmitter } from "./events.js";
+import type { Ending, Job } from "./job.js";
+import { startJob } from "./job.js";
+import type { Ledger, Run } from "./ledger.js";
+import { record } from "./ledger.js";
+import type { Actor, Policy } from "./schedule.js";
+import { applyClaim, applyEnd, decide, takeOver } from "./schedule.js";
+import type { LedgerStore } from "./store.js";
+import type { Timetable } from "./timetable.js";
+
+export interface LeaderOptions {
+  readonly term: Term;
+  readonly timetable: Timetable;
+  readonly policy: Policy;
+  readonly job: Job;
+  readonly timeoutMs: number | undefined;
+  readonly store: LedgerStore;
+  readonly clock: Clock;
+  readonly events: CronEmitter;
+}
+
+/** The wall clock may be set while we sleep: look at it this often. */
+const LONGEST_SLEEP_MS = 5_000;
+/** Pause after a fault of the store. */
+const RETRY_MS = 250;
+/** A clock this far before the last instant dealt with is worth an error, not just a wait. */
+const CLOCK_BEHIND_MS = 60_000;
+
+export class ScheduleLeader {
+  readonly #o: LeaderOptions;
+  readonly #active = new Map<number, Promise<void>>();
+  #ledger: Ledger = { cursor: 0, runs: [] };
+  #complained = false;
+
+  constructor(options: LeaderOptions) {
+    this.#o = options;
+  }
+
+  /** Until the term's signal aborts; returns when the jobs have settled. Rejects if a newer leader was here. */
+  async lead(): Promise<void> {
+    const { term } = this.#o;
+    try {
+      await this.#takeOver();
+      while (!term.signal.aborted) await this.#step();
+    } catch (error) {
+      if (!term.signal.aborted) throw error;
+    } finally {
+      await Promise.all(this.#active.values());
+    }
+  }
+
+  /** Seals the ledger under our token: from here on older leaders can claim nothing. */
+  async #takeOver(): Promise<void> {
+    const { policy, events } = this.#o;
+    let missed: Run[] = [];
+    const { now } = this.#actor();
+    await this.#update((stored) => {
+      const taken = takeOver(stored ?? { cursor: now, runs: [] }, policy, this.#actor());
+      missed = taken.missed;
+      return taken.ledger;
+    });
+    for (const run of missed) events.report(run);
+  }
+
+  async #step(): Promise<void> {
+    const { timetable, policy, clock, term, events } = this.#o;
+    const actor = this.#actor();
+    const decision = decide(this.#ledger, timetable, policy, actor, new Set(this.#active.keys()));
+    switch (decision.kind) {
+      case "wait": {
+        this.#watchClock(actor.now);
+        const left = decision.until === null ? Infinity : decision.until - actor.now;
+        return sleep(clock, Math.min(left, LONGEST_SLEEP_MS), term.signal);
+      }
+      case "busy": {
+        const pause = new AbortController();
+        await Promise.race([...this.#active.values(), sleep(clock, LONGEST_SLEEP_MS, pause.signal)]);
+        return pause.abort();
+      }
+      case "note":
+        await this.#update((stored) => record(stored ?? this.#ledger, decision.run, policy.keep));
+        return events.report(decision.run);
+      case "claim":
+        await this.#update((stored) =>
+          applyClaim(stored ?? this.#ledger, decision.run, decision.skipped, policy),
+        );
+        if (decision.skipped !== null) events.report(decision.skipped);
+        return this.#start(decision.run);
+    }
+  }
+
+  #start(run: Run): void {
+    const { term, clock, job, timeoutMs, events } = this.#o;
+    if (!term.held || term.signal.aborted) {
+      const release = this.#end({ ...run, state: "released", note: "the term ended before it began" });
+      this.#track(run.at, release);
+      return;
+    }
+    events.metrics.started++;
+    if (run.attempt > 1) events.metrics.retried++;
+    const startedAt = clock.now();
+    const context = { scheduledAt: new Date(run.at), attempt: run.attempt, term };
+    const running = startJob(clock, job, context, timeoutMs);
+    events.emit("started", { run });
+    const noted = running.ended.then((ending) => this.#finish(run, ending, clock.now() - startedAt));
+    this.#track(run.at, Promise.all([noted, running.settled]));
+  }
+
+  /** A job counts as active until it has settled *and* its end is written down. */
+  #track(at: number, promise: Promise<unknown>): void {
+    const tracked = promise.then(
+      () => void this.#active.delete(at),
+      () => void this.#active.delete(at),
+    );
+    this.#active.set(at, tracked);
+  }
+
+  async #finish(run: Run, ending: Ending, durationMs: number): Promise<void> {
+    const { events, policy, clock } = this.#o;
+    const { metrics } = events;
+    metrics.lastDurationMs = durationMs;
+    if (ending.state === "done") metrics.done++;
+    else if (ending.state === "failed") metrics.failed++;
+    else if (ending.state === "timed-out") metrics.timedOut++;
+    else metrics.interrupted++;
+    const told: Run = { ...run, state: ending.state, note: ending.note, endedAt: clock.wall() };
+    const lost = ending.state === "interrupted" && policy.mode === "at-most-once";
+    const stored: Run = lost ? { ...told, state: "missed" } : told;
+    await this.#end(stored);
+    events.emit("finished", ending.error === undefined ? { run: told } : { run: told, error: ending.error });
+    if (lost) events.report(stored);
+  }
+
+  /** Best effort: if it cannot be written, the next leader finds a run without an end and deals with it. */
+  async #end(run: Run): Promise<void> {
+    const { policy } = this.#o;
+    try {
+      await this.#update((stored) => applyEnd(stored ?? this.#ledger, run, policy), true);
+    } catch (error) {
+      this.#o.events.emit("error", { error });
+    }
+  }
+
+  /** `afterwards`: also when the term is on its way out or over; then one refusal is the end of it. */
+  async #update(change: (ledger: Ledger | null) => Ledger, afterwards = false): Promise<void> {
+    const { term, store, clock, events } = this.#o;
+    const never = new AbortController().signal;
+    for (;;) {
+      if (!afterwards) term.assertHeld();
+      try {
+        const ledger = await store.update(term.token, change, afterwards ? never : term.signal);
+        this.#ledger = ledger;
+        return;
+      } catch (error) {
+        if (!isRetriable(error) || (!afterwards && term.signal.aborted) || !term.held) throw error;
+        events.emit("error", { error });
+        await sleep(clock, RETRY_MS * (0.5 + clock.random()), afterwards ? never : term.signal);
+      }
+    }
+  }
+
+  #watchClock(now: number): void {
+    const { events } = this.#o;
+    const behind = this.#ledger.cursor - now;
+    if (behind < CLOCK_BEHIND_MS || this.#complained) return;
+    this.#complained = true;
+    const message =
+      `this machine's clock is ${Math.round(behind / 1000)} s before the last instant that was run; ` +
+      "nothing is run twice, so nothing is run until it has caught up. Set the clock, or let another replica lead";
+    events.emit("error", { error: new ConclaveError("state", message) });
+  }
+
+  #actor(): Actor {
+    const { term, clock } = this.#o;
+    return { token: term.token, by: term.candidate, now: clock.wall() };
+  }
+}
+
+/** Whether an error says that a newer leader has been here. */
+export function isStale(error: unknown): boolean {
+  return isConclaveError(error) && error.code === "stale-leader";
+}

@@ -1,0 +1,130 @@
+/**
+ * The one record of a schedule: how far it has come, and its last runs. Pure:
+ * every change is a function from ledger to ledger, applied by compare-and-swap
+ * under the leader's token, and may be applied again if its answer got lost.
+ */
+import { ConclaveError } from "../core/errors.js";
+import { parseToken } from "../fencing/token.js";
+
+/**
+ * `running`: claimed. `released`: claimed, but given back before it began.
+ * `interrupted`: stopped because the term ended. `missed`: claimed by a leader
+ * that never told how it ended. `skipped`: deliberately not run.
+ */
+export type RunState =
+  | "running"
+  | "released"
+  | "done"
+  | "failed"
+  | "timed-out"
+  | "interrupted"
+  | "missed"
+  | "skipped";
+
+export interface Run {
+  /** The scheduled instant: the key. */
+  readonly at: number;
+  /** From 1. */
+  readonly attempt: number;
+  readonly state: RunState;
+  /** Token and candidate of the leader that claimed it. */
+  readonly token: bigint;
+  readonly by: string;
+  /** By the claiming leader's wall clock; for people. */
+  readonly startedAt: number;
+  readonly endedAt: number | null;
+  /** What went wrong, or why it was not run. */
+  readonly note: string | null;
+  /** For several skipped in a row: the last of them, and how many (at least). */
+  readonly until?: number | undefined;
+  readonly count?: number | undefined;
+}
+
+export interface Ledger {
+  /** Instants up to this one are dealt with. Never moves back, whatever any clock does. */
+  readonly cursor: number;
+  /** Oldest first. */
+  readonly runs: readonly Run[];
+}
+
+const LONGEST_NOTE = 300;
+const FORMAT = 1;
+
+/** Whether a run still has to be settled by somebody. */
+export function isOpen(run: Run): boolean {
+  return run.state === "running" || run.state === "released" || run.state === "interrupted";
+}
+
+/** Puts a run in the place of the one of the same instant, and moves the cursor on. */
+export function record(ledger: Ledger, run: Run, keep: number): Ledger {
+  const others = ledger.runs.filter((other) => other.at !== run.at);
+  const runs = [...others, { ...run, note: run.note?.slice(0, LONGEST_NOTE) ?? null }].sort(
+    (a, b) => a.at - b.at,
+  );
+  return { cursor: Math.max(ledger.cursor, run.until ?? run.at), runs: trim(runs, keep) };
+}
+
+/** Open runs stay, however old: they are not history yet. */
+function trim(runs: readonly Run[], keep: number): Run[] {
+  let excess = runs.length - keep;
+  return runs.filter((run) => isOpen(run) || excess-- <= 0);
+}
+
+export function encodeLedger(ledger: Ledger): string {
+  const runs = ledger.runs.map((run) => ({ ...run, token: run.token.toString() }));
+  return JSON.stringify({ v: FORMAT, cursor: ledger.cursor, runs });
+}
+
+/** What cannot be read is left alone and reported: guessing might run something twice. */
+export function decodeLedger(text: string): Ledger {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw foreign();
+  }
+  const { v, cursor, runs } = fields(parsed);
+  if (v !== FORMAT || !isTime(cursor) || !Array.isArray(runs)) throw foreign();
+  return { cursor, runs: runs.map(decodeRun) };
+}
+
+const STATES: readonly string[] = [
+  "running",
+  "released",
+  "done",
+  "failed",
+  "timed-out",
+  "interrupted",
+  "missed",
+  "skipped",
+] satisfies RunState[];
+
+function decodeRun(value: unknown): Run {
+  const { at, attempt, state, token, by, startedAt, endedAt, note, until, count } = fields(value);
+  const number = parseToken(token);
+  if (!isTime(at) || typeof attempt !== "number" || !isState(state) || number === undefined) throw foreign();
+  if (typeof by !== "string" || !isTime(startedAt) || (endedAt !== null && !isTime(endedAt))) throw foreign();
+  if (note !== null && typeof note !== "string") throw foreign();
+  const several = isTime(until) && typeof count === "number" ? { until, count } : {};
+  return { at, attempt, state, token: number, by, startedAt, endedAt, note, ...several };
+}
+
+function fields(value: unknown): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw foreign();
+  return value as Record<string, unknown>;
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+function isState(value: unknown): value is RunState {
+  return typeof value === "string" && STATES.includes(value);
+}
+
+function foreign(): ConclaveError {
+  return new ConclaveError(
+    "conflict",
+    "the schedule's record cannot be read by this version; nothing is run. Upgrade this replica, or remove the record by hand",
+  );
+}

@@ -1,0 +1,157 @@
+/** What a leader does next with a schedule. Pure: no clock, no store, no job. */
+import type { Ledger, Run } from "./ledger.js";
+import { isOpen, record } from "./ledger.js";
+import type { Timetable } from "./timetable.js";
+
+/**
+ * `at-most-once`: an instant is claimed before its job and never again; if the
+ * leader dies on it, it is missed and reported. `at-least-once`: an instant is
+ * settled only after its job; the next leader runs it again, with the attempt
+ * number.
+ */
+export type Mode = "at-most-once" | "at-least-once";
+/** What becomes of instants that passed while nobody could run them. */
+export type Misfire = "skip" | "once" | "all";
+/** What becomes of an instant whose predecessor is still running. */
+export type Overlap = "skip" | "wait" | "parallel";
+
+export interface Policy {
+  readonly mode: Mode;
+  readonly misfire: Misfire;
+  /** With `misfire: "skip"`: how late an instant may still run. */
+  readonly graceMs: number;
+  /** With `misfire: "all"`: how many at most, the newest of them. */
+  readonly maxCatchUp: number;
+  readonly overlap: Overlap;
+  /** Attempts at one instant before it is given up as missed (`at-least-once`). */
+  readonly maxAttempts: number;
+  /** Runs kept in the record. */
+  readonly keep: number;
+}
+
+/** Who acts, and when by its own wall clock (for people). */
+export interface Actor {
+  readonly token: bigint;
+  readonly by: string;
+  readonly now: number;
+}
+
+export type Decision =
+  /** Nothing is due before `until`; `null` = never again. */
+  | { readonly kind: "wait"; readonly until: number | null }
+  /** Something is due, but a job has to settle first. */
+  | { readonly kind: "busy" }
+  /** Claim this instant, and note what is passed over. */
+  | { readonly kind: "claim"; readonly run: Run; readonly skipped: Run | null }
+  /** Nothing is run, something is noted. */
+  | { readonly kind: "note"; readonly run: Run };
+
+export function decide(
+  ledger: Ledger,
+  timetable: Timetable,
+  policy: Policy,
+  actor: Actor,
+  active: ReadonlySet<number>,
+): Decision {
+  const busy = active.size > 0 && policy.overlap !== "parallel";
+  const again = ledger.runs.find((run) => isUnfinished(run, policy, actor.token) && !active.has(run.at));
+  if (again !== undefined) return busy ? { kind: "busy" } : retry(again, policy, actor);
+  const first = timetable.next(ledger.cursor);
+  if (first === null || first > actor.now) return { kind: "wait", until: first };
+  const due = select(ledger, timetable, policy, actor.now, first);
+  if (busy && policy.overlap === "wait") return { kind: "busy" };
+  if (busy)
+    return { kind: "note", run: skip(due.all, actor, "the run before was still going on (overlap: skip)") };
+  if (due.at === null) return { kind: "note", run: skip(due.all, actor, due.why) };
+  const passed = due.all.filter((at) => at < due.at!);
+  const run = claim(due.at, 1, actor);
+  return { kind: "claim", run, skipped: passed.length === 0 ? null : skip(passed, actor, due.why) };
+}
+
+/** A new leader's first look: what older leaders left behind is settled or will be run again. */
+export function takeOver(ledger: Ledger, policy: Policy, actor: Actor): { ledger: Ledger; missed: Run[] } {
+  const missed: Run[] = [];
+  if (policy.mode === "at-least-once") return { ledger, missed };
+  for (const run of ledger.runs) {
+    if (run.state !== "running" || run.token === actor.token) continue;
+    const note = `claimed by ${run.by}, which did not tell how it ended: it may have run in part or in whole`;
+    missed.push({ ...run, state: "missed", endedAt: actor.now, note });
+  }
+  return { ledger: missed.reduce((next, run) => record(next, run, policy.keep), ledger), missed };
+}
+
+/** Applied to the stored ledger; the same claim applied twice changes nothing. */
+export function applyClaim(ledger: Ledger, run: Run, skipped: Run | null, policy: Policy): Ledger {
+  const noted = skipped === null ? ledger : record(ledger, skipped, policy.keep);
+  return record(noted, run, policy.keep);
+}
+
+/** How a run ended. Only the term that claimed it may tell, and only while it is still its own. */
+export function applyEnd(ledger: Ledger, run: Run, policy: Policy): Ledger {
+  const current = ledger.runs.find((other) => other.at === run.at);
+  const ours = current?.token === run.token && current.attempt === run.attempt && isOpen(current);
+  return ours ? record(ledger, run, policy.keep) : ledger;
+}
+
+function isUnfinished(run: Run, policy: Policy, token: bigint): boolean {
+  if (run.state === "released") return true;
+  if (policy.mode === "at-most-once") return false;
+  return run.state === "interrupted" || (run.state === "running" && run.token !== token);
+}
+
+function retry(run: Run, policy: Policy, actor: Actor): Decision {
+  if (run.state === "released")
+    return { kind: "claim", run: claim(run.at, run.attempt, actor), skipped: null };
+  if (run.attempt < policy.maxAttempts)
+    return { kind: "claim", run: claim(run.at, run.attempt + 1, actor), skipped: null };
+  const note = `given up after ${run.attempt} attempts, none of which was finished`;
+  return { kind: "note", run: { ...run, state: "missed", endedAt: actor.now, note } };
+}
+
+interface Due {
+  readonly all: readonly number[];
+  /** The one to run now; `null` = none. */
+  readonly at: number | null;
+  /** Why those before it are passed over. */
+  readonly why: string;
+}
+
+function select(ledger: Ledger, timetable: Timetable, policy: Policy, now: number, first: number): Due {
+  const second = timetable.next(first);
+  const single = second === null || second > now;
+  const all = single ? [first] : timetable.latest(ledger.cursor, now, policy.maxCatchUp + 1);
+  const last = all.at(-1) ?? first;
+  switch (policy.misfire) {
+    case "once":
+      return { all, at: last, why: "nobody could run it in time; only the newest is run (misfire: once)" };
+    case "all": {
+      const at = all.length > policy.maxCatchUp ? all[all.length - policy.maxCatchUp]! : all[0]!;
+      return { all, at, why: `more than ${policy.maxCatchUp} had been missed (misfire: all)` };
+    }
+    case "skip": {
+      const at = all.find((instant) => now - instant <= policy.graceMs) ?? null;
+      return { all, at, why: `nobody could run it within ${policy.graceMs} ms (misfire: skip)` };
+    }
+  }
+}
+
+function claim(at: number, attempt: number, actor: Actor): Run {
+  const { token, by, now } = actor;
+  return { at, attempt, state: "running", token, by, startedAt: now, endedAt: null, note: null };
+}
+
+function skip(instants: readonly number[], actor: Actor, note: string): Run {
+  const { token, by, now } = actor;
+  const several = instants.length > 1 ? { until: instants.at(-1)!, count: instants.length } : {};
+  return {
+    at: instants[0]!,
+    attempt: 0,
+    state: "skipped",
+    token,
+    by,
+    startedAt: now,
+    endedAt: now,
+    note,
+    ...several,
+  };
+}

@@ -1,0 +1,155 @@
+/**
+ * When something is due: pure, and the same on every replica. Instants come from
+ * the pattern, never from the clock of whoever looks: that is what makes them
+ * keys.
+ */
+import { ConclaveError, describe, invalid } from "../core/errors.js";
+import { Zone } from "./zone.js";
+
+/** Instants in epoch milliseconds. */
+export interface Timetable {
+  /** The first instant after `after`; `null` = there is none any more. */
+  next(after: number): number | null;
+  /** The last instants in (after, until], at most `most` of them, in rising order. */
+  latest(after: number, until: number, most: number): number[];
+}
+
+/** The little of croner that is used. */
+interface Pattern {
+  nextRun(previous: Date): Date | null;
+  previousRuns(count: number, reference: Date): Date[];
+}
+type PatternClass = new (pattern: string, options: { timezone: string; paused: true }) => Pattern;
+
+const HOUR_MS = 60 * 60 * 1000;
+/** More candidates than that without a hit mean a pattern that (almost) never fires. */
+const MOST_STEPS = 100_000;
+
+/** A timetable from cron text, in a time zone. Needs the package `croner`. */
+export async function cronTimetable(cron: string, timeZone: string): Promise<Timetable> {
+  const Cron = await loadCroner();
+  const zone = new Zone(timeZone);
+  const clockTime = !everyHour(cron);
+  let pattern: Pattern;
+  try {
+    pattern = new Cron(cron, { timezone: clockTime ? "UTC" : timeZone, paused: true });
+  } catch (error) {
+    throw invalid(`cron text ${JSON.stringify(cron)} cannot be read: ${describe(error)}`);
+  }
+  return clockTime ? new ClockTimetable(pattern, zone) : new ElapsedTimetable(pattern);
+}
+
+/**
+ * For patterns that run in every hour the change of the clock does not matter:
+ * they go by time elapsed, through the hour that comes twice and past the one
+ * that is left out. Patterns that name hours mean the clock on the wall.
+ */
+function everyHour(cron: string): boolean {
+  const fields = cron.trim().split(/\s+/);
+  if (fields.length === 1) return fields[0]!.toLowerCase() === "@hourly";
+  return ["*", "*/1", "?"].includes(fields[fields.length === 5 ? 1 : 2] ?? "");
+}
+
+class ElapsedTimetable implements Timetable {
+  readonly #pattern: Pattern;
+
+  constructor(pattern: Pattern) {
+    this.#pattern = pattern;
+  }
+
+  next(after: number): number | null {
+    return nextOf(this.#pattern, after);
+  }
+
+  latest(after: number, until: number, most: number): number[] {
+    return previousOf(this.#pattern, until, most).filter((instant) => instant > after);
+  }
+}
+
+/** The pattern is laid on the wall clock's own line of time, and each time on it stands for one instant. */
+class ClockTimetable implements Timetable {
+  readonly #pattern: Pattern;
+  readonly #zone: Zone;
+
+  constructor(pattern: Pattern, zone: Zone) {
+    this.#pattern = pattern;
+    this.#zone = zone;
+  }
+
+  next(after: number): number | null {
+    let naive: number | null = this.#zone.naive(after);
+    for (let step = 0; step < MOST_STEPS; step++) {
+      naive = nextOf(this.#pattern, naive);
+      if (naive === null) return null;
+      const instant = this.#zone.instant(naive);
+      if (instant > after) return instant;
+    }
+    return null;
+  }
+
+  latest(after: number, until: number, most: number): number[] {
+    // In the second pass of a repeated hour the wall clock shows less than has already counted.
+    const furthest = Math.max(...[0, -3, 3].map((hours) => this.#zone.offset(until + hours * HOUR_MS)));
+    const found = new Set<number>();
+    let reference = until + furthest;
+    while (found.size < most) {
+      const batch = previousOf(this.#pattern, reference, most);
+      for (const naive of batch.reverse()) {
+        const instant = this.#zone.instant(naive);
+        if (instant <= after) return rising(found);
+        if (instant <= until) found.add(instant);
+        if (found.size === most) break;
+        reference = naive - 1;
+      }
+      if (batch.length === 0) break;
+    }
+    return rising(found);
+  }
+}
+
+function rising(instants: Set<number>): number[] {
+  return [...instants].sort((a, b) => a - b);
+}
+
+function nextOf(pattern: Pattern, after: number): number | null {
+  return pattern.nextRun(new Date(after))?.getTime() ?? null;
+}
+
+/** The last `count` times up to and including `until`, in rising order. */
+function previousOf(pattern: Pattern, until: number, count: number): number[] {
+  // croner looks at whole seconds and leaves out the one it is given.
+  const reference = new Date((Math.floor(until / 1000) + 1) * 1000);
+  return pattern
+    .previousRuns(count, reference)
+    .map((date) => date.getTime())
+    .filter((time) => time <= until)
+    .reverse();
+}
+
+async function loadCroner(): Promise<PatternClass> {
+  try {
+    return (await import("croner")).Cron;
+  } catch (cause) {
+    throw new ConclaveError("unsupported", "cron text needs the package croner: npm install croner", {
+      cause,
+    });
+  }
+}
+
+/** Every so many milliseconds of the epoch, for tests and for schedules that need no calendar. */
+export function everyTimetable(periodMs: number): Timetable {
+  if (!(periodMs >= 1)) throw invalid(`a period is at least one millisecond, got ${periodMs}`);
+  return {
+    next: (after) => (Math.floor(after / periodMs) + 1) * periodMs,
+    latest: (after, until, most) => {
+      const found: number[] = [];
+      for (
+        let at = Math.floor(until / periodMs) * periodMs;
+        at > after && found.length < most;
+        at -= periodMs
+      )
+        found.push(at);
+      return found.reverse();
+    },
+  };
+}
