@@ -58,7 +58,7 @@ export function decide(
   if (again !== undefined) return busy ? { kind: "busy" } : retry(again, policy, actor);
   const first = timetable.next(ledger.cursor);
   if (first === null || first > actor.now) return { kind: "wait", until: first };
-  const due = select(ledger, timetable, policy, actor.now, first);
+  const due = select(timetable, policy, actor.now, first);
   if (busy && policy.overlap === "wait") return { kind: "busy" };
   if (busy)
     return { kind: "note", run: skip(due.all, actor, "the run before was still going on (overlap: skip)") };
@@ -116,16 +116,18 @@ interface Due {
   readonly why: string;
 }
 
-function select(ledger: Ledger, timetable: Timetable, policy: Policy, now: number, first: number): Due {
+function select(timetable: Timetable, policy: Policy, now: number, first: number): Due {
   const second = timetable.next(first);
   const single = second === null || second > now;
-  const all = single ? [first] : timetable.latest(ledger.cursor, now, policy.maxCatchUp + 1);
-  const last = all.at(-1) ?? first;
+  // Not all of them if they are too many, but always the first: the note has to tell from when on.
+  const newest = single ? [] : timetable.latest(first, now, policy.maxCatchUp);
+  const all = [first, ...newest];
+  const last = all.at(-1)!;
   switch (policy.misfire) {
     case "once":
       return { all, at: last, why: "nobody could run it in time; only the newest is run (misfire: once)" };
     case "all": {
-      const at = all.length > policy.maxCatchUp ? all[all.length - policy.maxCatchUp]! : all[0]!;
+      const at = all.at(-policy.maxCatchUp) ?? first;
       return { all, at, why: `more than ${policy.maxCatchUp} had been missed (misfire: all)` };
     }
     case "skip": {

@@ -24,6 +24,7 @@ type PatternClass = new (pattern: string, options: { timezone: string; paused: t
 const HOUR_MS = 60 * 60 * 1000;
 /** More candidates than that without a hit mean a pattern that (almost) never fires. */
 const MOST_STEPS = 100_000;
+const BATCH = 16;
 
 /** A timetable from cron text, in a time zone. Needs the package `croner`. */
 export async function cronTimetable(cron: string, timeZone: string): Promise<Timetable> {
@@ -62,7 +63,7 @@ class ElapsedTimetable implements Timetable {
   }
 
   latest(after: number, until: number, most: number): number[] {
-    return previousOf(this.#pattern, until, most).filter((instant) => instant > after);
+    return collect(backwards(this.#pattern, until), after, until, most);
   }
 }
 
@@ -90,40 +91,38 @@ class ClockTimetable implements Timetable {
   latest(after: number, until: number, most: number): number[] {
     // In the second pass of a repeated hour the wall clock shows less than has already counted.
     const furthest = Math.max(...[0, -3, 3].map((hours) => this.#zone.offset(until + hours * HOUR_MS)));
-    const found = new Set<number>();
-    let reference = until + furthest;
-    while (found.size < most) {
-      const batch = previousOf(this.#pattern, reference, most);
-      for (const naive of batch.reverse()) {
-        const instant = this.#zone.instant(naive);
-        if (instant <= after) return rising(found);
-        if (instant <= until) found.add(instant);
-        if (found.size === most) break;
-        reference = naive - 1;
-      }
-      if (batch.length === 0) break;
-    }
-    return rising(found);
+    return collect(this.#instants(until + furthest), after, until, most);
+  }
+
+  *#instants(naiveUntil: number): Generator<number, void, undefined> {
+    for (const naive of backwards(this.#pattern, naiveUntil)) yield this.#zone.instant(naive);
   }
 }
 
-function rising(instants: Set<number>): number[] {
-  return [...instants].sort((a, b) => a - b);
+/** From falling instants, those in (after, until], at most `most`, each once, in rising order. */
+function collect(falling: Iterable<number>, after: number, until: number, most: number): number[] {
+  const found = new Set<number>();
+  for (const instant of falling) {
+    if (instant <= after || found.size === most) break;
+    if (instant <= until) found.add(instant);
+  }
+  return [...found].reverse();
 }
 
 function nextOf(pattern: Pattern, after: number): number | null {
   return pattern.nextRun(new Date(after))?.getTime() ?? null;
 }
 
-/** The last `count` times up to and including `until`, in rising order. */
-function previousOf(pattern: Pattern, until: number, count: number): number[] {
+/** The pattern's times from `until` (included) back into the past. */
+function* backwards(pattern: Pattern, until: number): Generator<number, void, undefined> {
   // croner looks at whole seconds and leaves out the one it is given.
-  const reference = new Date((Math.floor(until / 1000) + 1) * 1000);
-  return pattern
-    .previousRuns(count, reference)
-    .map((date) => date.getTime())
-    .filter((time) => time <= until)
-    .reverse();
+  let reference = (Math.floor(until / 1000) + 1) * 1000;
+  for (;;) {
+    const batch = pattern.previousRuns(BATCH, new Date(reference)).map((date) => date.getTime());
+    for (const time of batch) if (time <= until) yield time;
+    if (batch.length < BATCH) return;
+    reference = batch.at(-1)!;
+  }
 }
 
 async function loadCroner(): Promise<PatternClass> {

@@ -1,0 +1,147 @@
+/** The pure decisions: no clock, no store, no job. */
+import { expect, test } from "vitest";
+import { everyTimetable } from "../../src/cron/index.js";
+import { decodeLedger, encodeLedger, record } from "../../src/cron/ledger.js";
+import type { Ledger, Run, RunState } from "../../src/cron/ledger.js";
+import { applyClaim, applyEnd, decide, takeOver } from "../../src/cron/schedule.js";
+import type { Actor, Policy } from "../../src/cron/schedule.js";
+
+const policy: Policy = {
+  mode: "at-most-once",
+  misfire: "once",
+  graceMs: 1000,
+  maxCatchUp: 3,
+  overlap: "skip",
+  maxAttempts: 3,
+  keep: 10,
+};
+const ticks = everyTimetable(1000);
+const actor = (now: number, token = 5n): Actor => ({ token, by: "me", now });
+const run = (at: number, state: RunState, token = 4n, attempt = 1): Run => ({
+  at,
+  attempt,
+  state,
+  token,
+  by: "other",
+  startedAt: at,
+  endedAt: null,
+  note: null,
+});
+const at = (cursor: number, ...runs: Run[]): Ledger => ({ cursor, runs });
+const none = new Set<number>();
+
+test("nothing is due before the next instant", () => {
+  expect(decide(at(5000), ticks, policy, actor(5999), none)).toEqual({ kind: "wait", until: 6000 });
+});
+
+test("a clock that was set back runs nothing again", () => {
+  expect(decide(at(5000), ticks, policy, actor(1500), none)).toEqual({ kind: "wait", until: 6000 });
+});
+
+test("the instant comes from the timetable, not from the clock", () => {
+  const decision = decide(at(5000), ticks, policy, actor(6437), none);
+  expect(decision).toMatchObject({
+    kind: "claim",
+    skipped: null,
+    run: { at: 6000, attempt: 1, state: "running", token: 5n },
+  });
+});
+
+test("misfire once: the newest runs, the others are told", () => {
+  expect(decide(at(5000), ticks, policy, actor(8100), none)).toMatchObject({
+    kind: "claim",
+    run: { at: 8000 },
+    skipped: { at: 6000, until: 7000, count: 2, state: "skipped" },
+  });
+});
+
+test("misfire all: every one in turn, the oldest beyond the bound are told", () => {
+  const all: Policy = { ...policy, misfire: "all" };
+  expect(decide(at(5000), ticks, all, actor(7100), none)).toMatchObject({ run: { at: 6000 }, skipped: null });
+  expect(decide(at(6000), ticks, all, actor(7100), none)).toMatchObject({ run: { at: 7000 }, skipped: null });
+  expect(decide(at(5000), ticks, all, actor(19_100), none)).toMatchObject({
+    run: { at: 17_000 },
+    skipped: { at: 6000 },
+  });
+});
+
+test("misfire skip: late ones are told and not run", () => {
+  const skip: Policy = { ...policy, misfire: "skip" };
+  expect(decide(at(5000), ticks, skip, actor(6900), none)).toMatchObject({
+    kind: "claim",
+    run: { at: 6000 },
+  });
+  expect(decide(at(5000), ticks, skip, actor(8100), none)).toMatchObject({
+    kind: "claim",
+    run: { at: 8000 },
+    skipped: { at: 6000, until: 7000 },
+  });
+  const tight: Policy = { ...skip, graceMs: 50 };
+  expect(decide(at(5000), ticks, tight, actor(6900), none)).toMatchObject({
+    kind: "note",
+    run: { at: 6000, state: "skipped" },
+  });
+});
+
+test("overlap: skip, wait, or side by side", () => {
+  const ledger = at(5000, run(5000, "running", 5n));
+  const active = new Set([5000]);
+  const of = (overlap: Policy["overlap"]) =>
+    decide(ledger, ticks, { ...policy, overlap }, actor(6100), active);
+  expect(of("skip")).toMatchObject({ kind: "note", run: { at: 6000, state: "skipped" } });
+  expect(of("wait")).toEqual({ kind: "busy" });
+  expect(of("parallel")).toMatchObject({ kind: "claim", run: { at: 6000 } });
+});
+
+test("at most once: what another leader claimed and did not finish is missed, told, and not run again", () => {
+  const { ledger, missed } = takeOver(at(6000, run(5000, "done"), run(6000, "running")), policy, actor(6500));
+  expect(missed).toMatchObject([{ at: 6000, state: "missed", by: "other" }]);
+  expect(decide(ledger, ticks, policy, actor(6500), none)).toEqual({ kind: "wait", until: 7000 });
+});
+
+test("at least once: it is run again, with the attempt number, and given up in the end", () => {
+  const twice: Policy = { ...policy, mode: "at-least-once" };
+  const { ledger, missed } = takeOver(at(6000, run(6000, "running")), twice, actor(6500));
+  expect(missed).toEqual([]);
+  expect(decide(ledger, ticks, twice, actor(6500), none)).toMatchObject({
+    kind: "claim",
+    run: { at: 6000, attempt: 2, token: 5n },
+  });
+  const worn = at(6000, run(6000, "running", 4n, 3));
+  expect(decide(worn, ticks, twice, actor(6500), none)).toMatchObject({
+    kind: "note",
+    run: { at: 6000, state: "missed" },
+  });
+});
+
+test("what was claimed but never begun may be run in either mode", () => {
+  const ledger = at(6000, run(6000, "released"));
+  expect(decide(ledger, ticks, policy, actor(6500), none)).toMatchObject({
+    kind: "claim",
+    run: { at: 6000, attempt: 1 },
+  });
+});
+
+test("a claim applied twice changes nothing; the end is told only by who claimed", () => {
+  const claimed = run(6000, "running", 5n);
+  const once = applyClaim(at(5000), claimed, null, policy);
+  expect(applyClaim(once, claimed, null, policy)).toEqual(once);
+  expect(once.cursor).toBe(6000);
+  const done = applyEnd(once, { ...claimed, state: "done" }, policy);
+  expect(done.runs).toMatchObject([{ state: "done" }]);
+  const taken = applyClaim(once, run(6000, "running", 6n, 2), null, policy);
+  expect(applyEnd(taken, { ...claimed, state: "done" }, policy)).toEqual(taken);
+});
+
+test("history is bounded, open runs are never dropped", () => {
+  let ledger = at(0, run(1, "running"));
+  for (let i = 2; i < 50; i++) ledger = record(ledger, run(i, "done"), 5);
+  expect(ledger.runs.map((r) => r.at)).toEqual([1, 46, 47, 48, 49]);
+});
+
+test("the record survives the store, and what is not ours is refused", () => {
+  const ledger = at(6000, { ...run(6000, "failed", 2n ** 60n + 1n), note: "x", until: 7000, count: 2 });
+  expect(decodeLedger(encodeLedger(ledger))).toEqual(ledger);
+  for (const text of ["", "{}", "[]", '{"v":2,"cursor":1,"runs":[]}', '{"v":1,"cursor":1,"runs":[{}]}'])
+    expect(() => decodeLedger(text)).toThrow(/cannot be read by this version/);
+});
