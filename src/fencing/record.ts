@@ -6,7 +6,7 @@
 import type { Entry, RecordStore } from "../core/backend.js";
 import type { Clock } from "../core/clock.js";
 import { systemClock } from "../core/clock.js";
-import { ConclaveError } from "../core/errors.js";
+import { ConclaveError, isRetriable } from "../core/errors.js";
 import type { Bearer, FencedResource, FenceOptions } from "../core/fence.js";
 import { checkName } from "../core/names.js";
 import { bounded, sleep } from "../core/waiting.js";
@@ -30,6 +30,10 @@ export interface FencedRecord {
   readonly data: string | null;
 }
 
+interface Stored extends FencedRecord {
+  readonly ids: readonly string[];
+}
+
 export interface RecordActs {
   check(options?: FenceOptions): Promise<void>;
   write(change: Change, options?: FenceOptions): Promise<FencedRecord>;
@@ -41,6 +45,10 @@ export type Change = string | ((data: string | null) => string);
 const FORMAT = 1;
 const LARGEST_TEXT = 256 * 1024;
 const DEFAULT_ATTEMPT_MS = 5_000;
+/** Tries of a check whose answer got lost. */
+const MOST_CHECKS = 3;
+/** Writers a record names, so that one whose answer got lost can find itself. */
+const REMEMBERED_WRITES = 8;
 /** Lost races before we say that the record is too busy. Each of them was somebody else's success. */
 const MOST_RACES = 1_000;
 
@@ -62,7 +70,15 @@ export class RecordFence implements FencedResource<RecordActs> {
    * conditional write knows that nobody newer has come.
    */
   async check(token: bigint, options: FenceOptions = {}): Promise<void> {
-    await this.#swap(token, (data) => data, options);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#swap(token, (data) => data, options);
+        return;
+      } catch (error) {
+        // Nothing changes but the mark: to do it twice is to do it once.
+        if (attempt === MOST_CHECKS || !isRetriable(error) || options.signal?.aborted) throw error;
+      }
+    }
   }
 
   /**
@@ -77,7 +93,9 @@ export class RecordFence implements FencedResource<RecordActs> {
   /** What the store tells; perhaps not the newest. `null` = nothing yet. */
   async read(options: FenceOptions = {}): Promise<FencedRecord | null> {
     const entry = await this.#read(options.signal ?? new AbortController().signal);
-    return entry === null ? null : decode(this.#key, entry.record);
+    if (entry === null) return null;
+    const { token, data } = decode(this.#key, entry.record);
+    return { token, data };
   }
 
   bind(bearer: Bearer): RecordActs {
@@ -100,19 +118,33 @@ export class RecordFence implements FencedResource<RecordActs> {
   ): Promise<FencedRecord> {
     checkToken(token);
     const signal = options.signal ?? new AbortController().signal;
+    const id = this.#clock.uniqueId();
     for (let race = 0; race < MOST_RACES; race++) {
       const entry = await this.#read(signal);
       const current = entry === null ? null : decode(this.#key, entry.record);
       // A stale read shows an older token, never a newer one: what it refuses is refused for certain.
       assertFresh(token, current?.token ?? null);
-      const next = { token, data: change(current?.data ?? null) };
-      const written = await this.#bounded("writing", signal, (s) =>
-        this.#records.write(this.#key, entry?.version ?? null, encode(next), { signal: s }),
-      );
-      if (written !== null) return next;
+      const ids = [...(current?.ids ?? []), id].slice(-REMEMBERED_WRITES);
+      const next = { token, data: change(current?.data ?? null), ids };
+      if (await this.#write(entry?.version ?? null, next, id, signal)) return { token, data: next.data };
       if (race > 0) await sleep(this.#clock, this.#clock.random() * Math.min(race * 2, 50), signal);
     }
     throw new ConclaveError("unavailable", `record "${this.#key}" is written by too many at once; try again`);
+  }
+
+  /** Whether it was written. If the store does not know, the record itself may: it names its last writers. */
+  async #write(expected: bigint | null, next: Stored, id: string, signal: AbortSignal): Promise<boolean> {
+    try {
+      const written = await this.#bounded("writing", signal, (s) =>
+        this.#records.write(this.#key, expected, encode(next), { signal: s }),
+      );
+      return written !== null;
+    } catch (error) {
+      if (signal.aborted || !isRetriable(error)) throw error;
+      const entry = await this.#read(signal).catch(() => null);
+      if (entry !== null && decode(this.#key, entry.record).ids.includes(id)) return true;
+      throw error; // not there *yet* is not a no
+    }
   }
 
   #read(signal: AbortSignal): Promise<Entry | null> {
@@ -124,12 +156,12 @@ export class RecordFence implements FencedResource<RecordActs> {
   }
 }
 
-function encode(record: FencedRecord): string {
-  return JSON.stringify({ v: FORMAT, token: record.token.toString(), data: record.data });
+function encode({ token, ids, data }: Stored): string {
+  return JSON.stringify({ v: FORMAT, token: token.toString(), ids, data });
 }
 
 /** What cannot be read is left alone: overwriting it might let an old leader back in. */
-function decode(key: string, text: string): FencedRecord {
+function decode(key: string, text: string): Stored {
   const foreign = (): ConclaveError =>
     new ConclaveError(
       "conflict",
@@ -143,8 +175,9 @@ function decode(key: string, text: string): FencedRecord {
     throw foreign();
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw foreign();
-  const { v, token, data } = parsed as Record<string, unknown>;
+  const { v, token, ids, data } = parsed as Record<string, unknown>;
   const number = parseToken(token);
   if (v !== FORMAT || number === undefined || (data !== null && typeof data !== "string")) throw foreign();
-  return { token: number, data };
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === "string")) throw foreign();
+  return { token: number, ids, data };
 }

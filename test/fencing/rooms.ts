@@ -14,6 +14,7 @@ import {
   RecordFence,
   tokenFetch,
 } from "../../src/fencing/index.js";
+import { fileBackend } from "../../src/backends/file/index.js";
 import { memoryBackend } from "../../src/index.js";
 import type { RecordStore } from "../../src/index.js";
 import type { FencedRoom, Resource } from "./suite.js";
@@ -116,6 +117,10 @@ export const fencedRooms: readonly FencedRoom[] = [
   {
     name: "records of the memory backend",
     open: async () => recordResource(memoryBackend().records, "list"),
+  },
+  {
+    name: "records of the file backend",
+    open: async () => recordResource(fileBackend({ directory: await temporary() }).records, "list"),
   },
   { name: "file, append", open: async () => fileResource(join(await temporary(), `list-${++resources}`)) },
   { name: "HTTP", open: async () => httpResource([], new MemoryFence()) },

@@ -1,0 +1,59 @@
+/**
+ * A leader that is stopped exactly between `held` and its write. Arguments: URL
+ * of the store, election, directory of a fenced file, URL of a fenced service,
+ * rounds.
+ */
+import { FencedFile, fencedFetch, RecordFence } from "../../src/fencing/index.js";
+import { Election, isConclaveError, openBackend } from "../../src/index.js";
+import type { Term } from "../../src/index.js";
+import { say } from "../support/say.js";
+
+const [url, name, directory, service, rounds] = process.argv.slice(2);
+const backend = await openBackend(url);
+const election = new Election({ name: name!, backend, ttlMs: 2000, id: "stopped" });
+const file = new FencedFile({ path: directory! });
+const record = new RecordFence({ records: backend.records, name: name! });
+
+/** What the caller gets to see. */
+async function outcome(act: Promise<unknown>): Promise<string> {
+  try {
+    await act;
+    return "written";
+  } catch (error) {
+    if (!isConclaveError(error)) return String(error);
+    return error.code === "stale-leader" ? `${error.name} ${error.code}` : error.message;
+  }
+}
+
+async function write(term: Term): Promise<Record<string, string>> {
+  const { token } = term;
+  // A term that has not noticed yet: only the token can tell now.
+  const unaware = { token, signal: term.signal, assertHeld: () => {} };
+  const [appended, replaced, recorded, checked, sent] = await Promise.all([
+    outcome(file.append(token, `${token}\n`)),
+    outcome(new FencedFile({ path: `${directory!}-replaced` }).replace(token, `${token}`)),
+    outcome(record.write(token, (data) => `${data ?? ""}${token}\n`)),
+    outcome(record.check(token)),
+    outcome(fencedFetch(unaware)(service!, { method: "POST", body: `${token}` })),
+  ]);
+  return { append: appended, replace: replaced, record: recorded, check: checked, http: sent };
+}
+
+for (let round = 1; round <= Number(rounds);) {
+  const term = await election.campaign();
+  // On a busy machine a term may be over before it began to act: such a round proves nothing.
+  const before = await write(term);
+  const { held } = term;
+  if (held) {
+    say({ event: "stopping", round, token: term.token, before });
+    process.kill(process.pid, "SIGSTOP");
+    // From here on the successor has written.
+    const after = await write(term);
+    say({ event: "resumed", round, token: term.token, heldAfter: term.held, after });
+    round++;
+  }
+  await term.resign();
+}
+await election.close();
+await backend[Symbol.asyncDispose]();
+process.disconnect();

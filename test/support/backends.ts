@@ -1,0 +1,23 @@
+/** Stores that processes can share, for tests over all of them. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { TestContext } from "vitest";
+
+export interface SharedStore {
+  readonly name: string;
+  /** URL of a store of this test's own. Skips the test, with a reason, where there is none. */
+  open(context: TestContext): Promise<string>;
+}
+
+const file: SharedStore = {
+  name: "file",
+  open: async ({ onTestFinished }) => {
+    const directory = await mkdtemp(join(tmpdir(), "conclave-shared-"));
+    onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
+    return pathToFileURL(directory).href;
+  },
+};
+
+export const backends: readonly SharedStore[] = [file];
