@@ -120,8 +120,8 @@ describe.each(backends)("SIGSTOP between held and the write, elections on $name"
   test(
     `${TIMES} times: file (append, replace), records (write, check), HTTP`,
     { timeout: 240_000 },
-    async (context) => {
-      const url = await room.open(context);
+    async () => {
+      const url = await room.open();
       const each = TIMES / PROCESSES;
       const counts = await Promise.all(
         Array.from({ length: PROCESSES }, (_, n) =>

@@ -3,17 +3,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { TestContext } from "vitest";
+import { onTestFinished } from "vitest";
 
 export interface SharedStore {
   readonly name: string;
   /** URL of a store of this test's own. Skips the test, with a reason, where there is none. */
-  open(context: TestContext): Promise<string>;
+  open(): Promise<string>;
 }
 
 const file: SharedStore = {
   name: "file",
-  open: async ({ onTestFinished }) => {
+  open: async () => {
     const directory = await mkdtemp(join(tmpdir(), "conclave-shared-"));
     onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }));
     return pathToFileURL(directory).href;
