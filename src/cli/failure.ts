@@ -19,6 +19,8 @@ const FLAGS: ReadonlyMap<string, string> = new Map([
   ["retryMs", "--retry"],
   ["renewDeadlineMs", "--renew-deadline"],
   ["maxTermMs", "--max-term"],
+  ["timeoutMs", "--timeout"],
+  ["graceMs", "--grace"],
 ]);
 
 export function exitCodeOf(error: unknown): number {

@@ -1,9 +1,11 @@
 /** The command line: what there is to say, and what becomes of what was said. */
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
+import { addCron } from "./cron.js";
 import { addDemo, addDemoNode } from "./demo.js";
 import { EXIT, exitCodeOf, failureLine } from "./failure.js";
 import { addLeader } from "./leader.js";
+import { addLock } from "./lock.js";
 import { addObserve } from "./observe.js";
 import { output } from "./output.js";
 import { addRun } from "./run.js";
@@ -16,6 +18,8 @@ Examples:
   $ conclave run nightly-bill --ttl 10s    stand for office
   $ conclave leader nightly-bill --json    who leads?
   $ conclave observe nightly-bill          every change, as it happens
+  $ conclave lock deploy -- ./deploy.sh    one at a time
+  $ conclave cron '0 9 * * *' calls -- ./call.sh    once, on all machines together
 
 Without --backend elections live in files of this user on this machine.
 A URL with a password is better given in CONCLAVE_BACKEND: arguments can be seen by others.`;
@@ -63,6 +67,8 @@ function build(done: (code: number) => void): Command {
   addRun(program, done);
   addLeader(program, done);
   addObserve(program, done);
+  addLock(program, done);
+  addCron(program, done);
   addDemo(program, done);
   addDemoNode(program, done);
   return program;

@@ -145,7 +145,7 @@ function electionName(name: string | undefined, { lockName, leaseLockName }: Run
 }
 
 /** Flag first, then the environment, then the host's name. An empty variable is one that is not set. */
-function candidateId(flag: string | undefined): string {
+export function candidateId(flag: string | undefined): string {
   const { CONCLAVE_ID, INSTANCE_ID, POD_NAME } = process.env;
   return flag ?? (CONCLAVE_ID || INSTANCE_ID || POD_NAME || hostname() || "candidate");
 }

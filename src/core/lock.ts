@@ -12,6 +12,7 @@ import { Election } from "./election.js";
 import type { ElectionOptions } from "./election.js";
 import { ConclaveError, invalid, NotLeaderError } from "./errors.js";
 import type { Term } from "./term.js";
+import type { Timing } from "./timing.js";
 import { onAbort, untilAborted } from "./waiting.js";
 
 export type LockOptions = Omit<ElectionOptions, "ready" | "maxTermMs">;
@@ -43,6 +44,10 @@ export class Lock implements AsyncDisposable {
   /** Whether this object holds the lock at this very moment, by the clock. */
   get held(): boolean {
     return this.#election.leading;
+  }
+
+  get timing(): Timing {
+    return this.#election.timing;
   }
 
   /** The term in which the lock is held, if it is. */

@@ -1,0 +1,157 @@
+import { Option } from "commander";
+import type { Command } from "commander";
+import { schedule } from "../cron/index.js";
+import type { JobContext, Misfire, Mode, Overlap, Run, Schedule, ScheduleOptions } from "../cron/index.js";
+import { exitCodeOfChild, runChild, termEnvironment } from "./child.js";
+import { runFields, runText } from "./cron-lines.js";
+import { addCronStatus } from "./cron-status.js";
+import { EXIT, UsageError } from "./failure.js";
+import { errorFields } from "./lines.js";
+import type { LogFormat } from "./log.js";
+import { countOption, durationOption } from "./options.js";
+import { clockTime, output, printable } from "./output.js";
+import { candidateId } from "./run.js";
+import { stopOnSignals } from "./signals.js";
+import { addStoreOptions, openStore } from "./store.js";
+import type { StoreOptions } from "./store.js";
+
+interface CronOptions extends StoreOptions {
+  readonly timeZone?: string;
+  readonly mode: Mode;
+  readonly misfire: Misfire;
+  readonly overlap: Overlap;
+  readonly timeout?: number;
+  readonly grace?: number;
+  readonly catchUp?: number;
+  readonly ttl?: number;
+  readonly id?: string;
+  readonly log: LogFormat;
+}
+
+const HELP = `
+Examples:
+  $ conclave cron '0 9 * * *' call-list --time-zone Europe/Berlin -- ./call.sh
+  $ conclave cron '*/5 * * * *' sync --mode at-least-once --timeout 4m -- ./sync.sh
+  $ conclave cron status call-list
+
+Start it on every machine: of all of them one runs the command, once for each scheduled instant.
+The command finds CONCLAVE_SCHEDULED_AT, CONCLAVE_ATTEMPT and CONCLAVE_TOKEN in its environment.
+at-most-once: if the leader dies on an instant, it is missed and reported.
+at-least-once: the next leader runs it again, with CONCLAVE_ATTEMPT 2.
+Exit codes: 0 stopped on request; 2 bad usage; 3 store unreachable.`;
+
+export function addCron(program: Command, done: (code: number) => void): void {
+  const command = program
+    .command("cron")
+    .summary("run a command on a schedule, once across all machines")
+    .description(
+      "Runs a command on a schedule: once per scheduled instant, however many machines wait for it.",
+    )
+    .argument("<PATTERN>", "five fields, or six with seconds in front; quote it")
+    .argument("<NAME>", "the schedule, and its election")
+    .argument("<command...>", "after --: what to run")
+    .option("--time-zone <zone>", "whose clock the pattern means (default UTC)")
+    .addOption(choice("--mode <mode>", "what a leader's death means", ["at-most-once", "at-least-once"]))
+    .addOption(choice("--misfire <policy>", "instants nobody could run in time", ["once", "skip", "all"]))
+    .addOption(
+      choice("--overlap <policy>", "an instant while the last run goes on", ["skip", "wait", "parallel"]),
+    )
+    .addOption(durationOption("--timeout", "end a run after this long (default never)"))
+    .addOption(durationOption("--grace", "with --misfire skip: how late is still in time (default 60s)"))
+    .addOption(countOption("--catch-up", "with --misfire all: how many at most (default 100)", 1, 10_000))
+    .addOption(durationOption("--ttl", "how long office lasts without a sign of life (default 10s)"))
+    .option("--id <id>", "readable part of this candidate's id (default the host's name)")
+    .addOption(
+      new Option("--log <format>", "how to report, on stderr").choices(["text", "json"]).default("text"),
+    );
+  addStoreOptions(command)
+    .addHelpText("after", HELP)
+    .action(async (pattern: string, name: string, words: string[], options: CronOptions) =>
+      done(await cron(pattern, name, words, options)),
+    );
+  addCronStatus(command, done);
+}
+
+function choice(flags: string, description: string, choices: readonly string[]): Option {
+  return new Option(flags, description).choices(choices).default(choices[0]);
+}
+
+async function cron(pattern: string, name: string, words: string[], options: CronOptions): Promise<number> {
+  if (words.length === 0) throw new UsageError("no command: write it after --");
+  const store = await openStore(options);
+  await using _backend = store.backend;
+  using stop = stopOnSignals();
+  await using replica = await schedule({
+    ...settings(options),
+    name,
+    cron: pattern,
+    backend: store.backend,
+    job: (context) => runJob(words, context, replica),
+  });
+  report(replica, options.log);
+  await new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve()));
+  return EXIT.ok;
+}
+
+type Settings = Omit<ScheduleOptions, "name" | "cron" | "backend" | "job">;
+
+function settings(options: CronOptions): Settings {
+  return {
+    id: candidateId(options.id),
+    timeZone: options.timeZone,
+    mode: options.mode,
+    misfire: options.misfire,
+    overlap: options.overlap,
+    timeoutMs: options.timeout,
+    graceMs: options.grace,
+    maxCatchUp: options.catchUp,
+    ttlMs: options.ttl,
+  };
+}
+
+async function runJob(words: readonly string[], context: JobContext, replica: Schedule): Promise<void> {
+  const { scheduledAt, attempt, term, signal } = context;
+  const end = await runChild({
+    command: words,
+    env: {
+      ...termEnvironment(term),
+      CONCLAVE_SCHEDULED_AT: scheduledAt.toISOString(),
+      CONCLAVE_ATTEMPT: String(attempt),
+    },
+    signal,
+    graceMs: replica.election.timing.marginMs / 2,
+  });
+  if (end.code !== 0)
+    throw new Error(end.code === null ? `ended by ${end.signal}` : `exit code ${exitCodeOfChild(end)}`);
+}
+
+function report(replica: Schedule, format: LogFormat): void {
+  const out = output(process.stderr);
+  const line = (event: string, fields: Record<string, unknown>, text: string): void => {
+    const at = Date.now();
+    const json = JSON.stringify({ event, at, schedule: replica.name, ...fields });
+    out.line(format === "json" ? printable(json) : printable(`${clockTime(at)} ${replica.name}: ${text}`));
+  };
+  const about = (event: string, verb: string) => (told: { run: Run }) =>
+    line(event, runFields(told.run), runText(told.run, verb));
+  replica.on("started", about("started", "started"));
+  replica.on("finished", (told) => about("finished", told.run.state)(told));
+  replica.on("missed", about("missed", "MISSED"));
+  replica.on("skipped", about("skipped", "skipped"));
+  replica.on("error", ({ error }) =>
+    line("error", errorFields(error), `error: ${errorFields(error).reason}`),
+  );
+  replica.election.on("elected", ({ term }) =>
+    line("elected", { token: `${term.token}` }, `leads with token ${term.token}`),
+  );
+  replica.election.on("ended", ({ term, end }) =>
+    line(
+      "ended",
+      { token: `${term.token}`, reason: end.reason },
+      `term ${term.token} ${end.reason}: ${end.detail}`,
+    ),
+  );
+  const next = replica.next();
+  const soon = next === null ? "never" : new Date(next).toISOString();
+  line("scheduled", { next: soon, candidate: replica.election.candidate }, `waiting; next instant ${soon}`);
+}

@@ -1,0 +1,95 @@
+/** `conclave cron`: a command on a schedule, once across all who wait for it. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Cli, conclave, inProcess, scratch } from "./process.js";
+
+function replica(directory: string, script: string, ...flags: string[]): Cli {
+  const options = ["--lock-dir", directory, "--ttl", "2s", "--log", "json", ...flags];
+  return new Cli(["cron", "* * * * * *", "tick", ...options, "--", "sh", "-c", script]);
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+describe("conclave cron", () => {
+  it("three of them run each instant once, also over the death of the leader; status tells", async () => {
+    const directory = scratch();
+    const log = join(directory, "log");
+    const script = `echo "$CONCLAVE_SCHEDULED_AT $CONCLAVE_ATTEMPT $CONCLAVE_TOKEN" >> ${log}`;
+    const crew = [1, 2, 3].map((n) => replica(directory, script, "--id", `r${n}`));
+    const read = (): string[] => {
+      try {
+        return readFileSync(log, "utf8").trimEnd().split("\n");
+      } catch {
+        return [];
+      }
+    };
+    await until(() => read().length >= 2);
+    const events = (cli: Cli) => cli.err.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const leader = crew.find((cli) => events(cli).some((line) => line["event"] === "elected"))!;
+    leader.kill("SIGKILL");
+    await leader.exit;
+    const before = read().length;
+    await until(() => read().length >= before + 2);
+    for (const cli of crew) cli.kill("SIGTERM");
+    await Promise.all(crew.map((cli) => cli.exit));
+    const lines = read().map((line) => line.split(" "));
+    const instants = lines.map(([at]) => at);
+    expect(new Set(instants).size).toBe(instants.length);
+    for (const [at, attempt, token] of lines) {
+      expect(at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z$/);
+      expect(attempt).toBe("1");
+      expect(token).toMatch(/^\d+$/);
+    }
+    expect(new Set(lines.map(([, , token]) => token)).size).toBe(2);
+    const status = await conclave(["cron", "status", "tick", "--json", "--lock-dir", directory]);
+    expect(status.code).toBe(0);
+    const runs = status.out
+      .split("\n")
+      .map((line) => JSON.parse(line) as { scheduledAt: string; state: string });
+    const done = runs.filter((run) => run.state === "done").map((run) => run.scheduledAt);
+    expect(instants).toEqual(expect.arrayContaining(done));
+    const table = await conclave(["cron", "status", "tick", "--lock-dir", directory]);
+    expect(table.out).toMatch(
+      /"tick" has dealt with everything up to .*Z\n.*done {2,}attempt 1 {2}token \d+/,
+    );
+  });
+
+  it("a command that fails is noted with its exit code; one that takes too long is ended", async () => {
+    const directory = scratch();
+    const failing = replica(directory, "exit 3");
+    const told = (cli: Cli, state: string) => cli.err.some((line) => line.includes(`"state":"${state}"`));
+    await until(() => told(failing, "failed"));
+    expect(failing.err.join("\n")).toContain("exit code 3");
+    failing.kill("SIGTERM");
+    expect(await failing.exit).toEqual({ code: 0, signal: null });
+    const slow = replica(directory, "sleep 30", "--timeout", "200ms");
+    await until(() => told(slow, "timed-out"));
+    slow.kill("SIGTERM");
+    expect(await slow.exit).toEqual({ code: 0, signal: null });
+  });
+
+  it("a schedule nobody has run is 1; bad usage is 2, with a line that helps", async () => {
+    const directory = scratch();
+    const none = await inProcess(["cron", "status", "nothing", "--lock-dir", directory]);
+    expect(none.code).toBe(1);
+    expect(none.out).toMatch(/nobody has run "nothing" yet/);
+    const wrong = await inProcess(["cron", "99 * * * *", "x", "--lock-dir", directory, "--", "true"]);
+    expect(wrong.code).toBe(2);
+    expect(wrong.err).toMatch(/cron text "99 \* \* \* \*" cannot be read/);
+    const zone = await inProcess([
+      "cron",
+      "* * * * *",
+      "x",
+      "--time-zone",
+      "Mars",
+      "--lock-dir",
+      directory,
+      "--",
+      "true",
+    ]);
+    expect(zone).toMatchObject({ code: 2 });
+  });
+});
