@@ -4,7 +4,7 @@
  * under the leader's token, and may be applied again if its answer got lost.
  */
 import { ConclaveError } from "../core/errors.js";
-import { parseToken } from "../fencing/token.js";
+import { parseToken } from "../core/token.js";
 
 /**
  * `running`: claimed. `released`: claimed, but given back before it began.

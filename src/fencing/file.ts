@@ -10,7 +10,7 @@ import { invalid } from "../core/errors.js";
 import type { Bearer, FencedResource, FenceOptions } from "../core/fence.js";
 import type { Segment } from "./segments.js";
 import { Segments } from "./segments.js";
-import { assertFresh, checkToken } from "./token.js";
+import { assertFresh, checkToken } from "../core/token.js";
 
 export interface FencedFileOptions {
   /** A directory of its own. It is created if it is missing, its parent is not. */

@@ -2,7 +2,7 @@
 import { StaleLeaderError } from "../core/errors.js";
 import type { Bearer } from "../core/fence.js";
 import { HIGHEST_HEADER, TOKEN_HEADER } from "./http.js";
-import { checkToken, parseToken } from "./token.js";
+import { checkToken, parseToken } from "../core/token.js";
 
 export type Fetch = typeof fetch;
 

@@ -10,7 +10,7 @@ import type { Pass } from "./gate.js";
 import type { Gate } from "./gate.js";
 import { refusal, staleRefusal, TOKEN_HEADER } from "./http.js";
 import type { Refusal } from "./http.js";
-import { parseToken } from "./token.js";
+import { parseToken } from "../core/token.js";
 
 export interface HttpFenceOptions {
   /**

@@ -13,4 +13,4 @@ export { MemoryFence } from "./memory.js";
 export type { MemoryFenceOptions } from "./memory.js";
 export { RecordFence } from "./record.js";
 export type { Change, FencedRecord, RecordActs, RecordFenceOptions } from "./record.js";
-export { checkToken, parseToken } from "./token.js";
+export { checkToken, parseToken } from "../core/token.js";

@@ -1,6 +1,6 @@
 /** A fence for a resource within one process. */
 import type { Fence } from "../core/fence.js";
-import { assertFresh, checkToken } from "./token.js";
+import { assertFresh, checkToken } from "../core/token.js";
 
 export interface MemoryFenceOptions {
   /** The highest token the resource had seen before it was restarted. */

@@ -10,7 +10,7 @@ import { ConclaveError, isRetriable } from "../core/errors.js";
 import type { Bearer, FencedResource, FenceOptions } from "../core/fence.js";
 import { checkName } from "../core/names.js";
 import { bounded, sleep } from "../core/waiting.js";
-import { assertFresh, checkToken, parseToken } from "./token.js";
+import { assertFresh, checkToken, parseToken } from "../core/token.js";
 
 export interface RecordFenceOptions {
   readonly records: RecordStore;

@@ -11,7 +11,7 @@ import { link, mkdir, open, readdir, readFile, rm, stat, unlink } from "node:fs/
 import { join } from "node:path";
 import type { Clock } from "../core/clock.js";
 import { ConclaveError } from "../core/errors.js";
-import { parseToken } from "./token.js";
+import { parseToken } from "../core/token.js";
 
 export interface Header {
   readonly token: bigint;

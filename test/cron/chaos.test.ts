@@ -41,7 +41,7 @@ async function disturb(crew: Crew, random: () => number): Promise<void> {
     await crew.hire();
   } else {
     leader.signal("SIGSTOP");
-    await sleep(2_000 + random() * 500);
+    await sleep(2_800 + random() * 500);
     leader.signal("SIGCONT");
   }
 }

@@ -26,7 +26,7 @@ const replica = await schedule({
   mode: mode as Mode,
   misfire: "all",
   overlap: "parallel",
-  ttlMs: 1500,
+  ttlMs: 2000,
   keep: 200,
   job: async ({ scheduledAt, attempt, term }) => {
     const run = { at: scheduledAt.getTime(), attempt, pid: process.pid, token: `${term.token}` };

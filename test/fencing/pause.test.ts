@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { etcdClient, EtcdFence } from "../../src/backends/etcd/index.js";
 import {
   FencedFile,
   fencedFetch,
@@ -17,7 +18,7 @@ import {
 } from "../../src/fencing/index.js";
 import { Segments } from "../../src/fencing/segments.js";
 import { Election, memoryBackend, openBackend, StaleLeaderError, systemClock } from "../../src/index.js";
-import type { RecordStore } from "../../src/index.js";
+import type { RecordStore, Term } from "../../src/index.js";
 import { backends } from "../support/backends.js";
 import { TestProcess } from "../support/processes.js";
 import { temporary } from "./rooms.js";
@@ -64,6 +65,24 @@ async function service(): Promise<Service> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, log };
 }
 
+/** On etcd the leader's own key guards too. */
+function etcdGuard(url: string, name: string) {
+  if (!url.startsWith("etcd:")) return undefined;
+  const client = etcdClient({ endpoints: url.slice("etcd://".length).split(","), env: {} });
+  cleanups.push(async () => client[Symbol.asyncDispose]());
+  const fence = new EtcdFence({ client, election: name });
+  const key = `${name}-data`;
+  return {
+    commit: (term: Term) => term.guard(fence).put(key, `${term.token}`),
+    read: async () => {
+      const limits = { signal: new AbortController().signal, limitMs: 5_000 };
+      const question = { kind: "range", key } as const;
+      return (await client.transaction({ when: [], then: [question], otherwise: [] }, limits)).results[0]
+        ?.kvs[0]?.value;
+    },
+  };
+}
+
 /** One stopped leader after another, `rounds` times; the successor is in this process. */
 async function rounds(url: string, name: string, count: number): Promise<number> {
   const directory = join(await temporary(), "file");
@@ -83,10 +102,11 @@ async function rounds(url: string, name: string, count: number): Promise<number>
     `${count}`,
   ]);
   cleanups.push(() => stopped.end());
+  const etcd = etcdGuard(url, name);
   let refused = 0;
   for (let round = 1; round <= count; round++) {
     const stop = await stopped.line((line) => line["event"] === "stopping" && line["round"] === round);
-    expect(stop["before"]).toEqual(WRITTEN);
+    expect(stop["before"]).toEqual({ ...WRITTEN, ...(etcd && { etcd: "written" }) });
     const old = BigInt(stop["token"] as string);
     const term = await successor.campaign();
     expect(term.token).toBeGreaterThan(old);
@@ -94,16 +114,25 @@ async function rounds(url: string, name: string, count: number): Promise<number>
     await term.guard(replaced).replace(`${term.token}`);
     await term.guard(record).write((data) => `${data ?? ""}${term.token}\n`);
     await fencedFetch(term)(http.url, { method: "POST", body: `${term.token}` });
+    await etcd?.commit(term);
     stopped.signal("SIGCONT");
     const resumed = await stopped.line((line) => line["event"] === "resumed" && line["round"] === round);
     expect(resumed).toMatchObject({
       heldAfter: false,
-      after: { append: STALE, replace: STALE, record: STALE, check: STALE, http: STALE },
+      after: {
+        append: STALE,
+        replace: STALE,
+        record: STALE,
+        check: STALE,
+        http: STALE,
+        ...(etcd && { etcd: STALE }),
+      },
     });
     refused++;
     // What each resource holds ends with the successor: the refused write left no trace.
     expect((await replaced.read())?.data.toString()).toBe(`${term.token}`);
     expect(http.log.at(-1)).toBe(term.token);
+    expect(await etcd?.read()).toBe(etcd && `${term.token}`);
     for (const text of [(await file.read())!.data.toString(), (await record.read())!.data!]) {
       const tokens = text.trim().split("\n").map(BigInt);
       expect(tokens.at(-1)).toBe(term.token);

@@ -3,6 +3,7 @@
  * of the store, election, directory of a fenced file, URL of a fenced service,
  * rounds.
  */
+import { EtcdFence, etcdClient } from "../../src/backends/etcd/index.js";
 import { FencedFile, fencedFetch, RecordFence } from "../../src/fencing/index.js";
 import { Election, isConclaveError, openBackend } from "../../src/index.js";
 import type { Term } from "../../src/index.js";
@@ -13,6 +14,12 @@ const backend = await openBackend(url);
 const election = new Election({ name: name!, backend, ttlMs: 2000, id: "stopped" });
 const file = new FencedFile({ path: directory! });
 const record = new RecordFence({ records: backend.records, name: name! });
+
+/** On etcd the leader's own key guards too. */
+const client = url!.startsWith("etcd:")
+  ? etcdClient({ endpoints: url!.slice("etcd://".length).split(","), env: {} })
+  : undefined;
+const guarded = client && new EtcdFence({ client, election: name! });
 
 /** What the caller gets to see. */
 async function outcome(act: Promise<unknown>): Promise<string> {
@@ -36,7 +43,17 @@ async function write(term: Term): Promise<Record<string, string>> {
     outcome(record.check(token)),
     outcome(fencedFetch(unaware)(service!, { method: "POST", body: `${token}` })),
   ]);
-  return { append: appended, replace: replaced, record: recorded, check: checked, http: sent };
+  const committed =
+    guarded &&
+    (await outcome(guarded.commit(token, [{ kind: "put", key: `${name!}-data`, value: `${token}` }])));
+  return {
+    ...(committed && { etcd: committed }),
+    append: appended,
+    replace: replaced,
+    record: recorded,
+    check: checked,
+    http: sent,
+  };
 }
 
 for (let round = 1; round <= Number(rounds);) {
@@ -56,4 +73,5 @@ for (let round = 1; round <= Number(rounds);) {
 }
 await election.close();
 await backend[Symbol.asyncDispose]();
+await client?.[Symbol.asyncDispose]();
 process.disconnect();

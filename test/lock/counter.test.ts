@@ -26,7 +26,7 @@ async function thaw(processes: readonly TestProcess[], stop: { over: boolean }):
       if (frozen <= (woken.get(process) ?? 0)) continue;
       woken.set(process, frozen);
       count++;
-      void sleep(2_500).then(() => process.signal("SIGCONT"));
+      void sleep(3_500).then(() => process.signal("SIGCONT"));
     }
   }
   return count;

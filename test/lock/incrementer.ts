@@ -12,7 +12,7 @@ import { say } from "../support/say.js";
 
 const [url, name, counter, id, times] = process.argv.slice(2);
 const backend = await openBackend(url);
-const lock = new Lock({ name: name!, backend, ttlMs: 1500, id: id! });
+const lock = new Lock({ name: name!, backend, ttlMs: 2000, id: id! });
 let number = 0;
 say({ event: "ready" });
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { onTestFinished } from "vitest";
+import { EtcdServer, hasEtcd } from "./etcd-server.js";
 
 export interface SharedStore {
   readonly name: string;
@@ -20,4 +21,14 @@ const file: SharedStore = {
   },
 };
 
-export const backends: readonly SharedStore[] = [file];
+const etcd: SharedStore = {
+  name: "etcd",
+  open: async () => {
+    const server = await EtcdServer.start();
+    onTestFinished(() => server.stop());
+    return `etcd://${server.endpoints.join(",")}`;
+  },
+};
+
+/** A store that is not installed here is reported by scripts/stores-report.mjs. */
+export const backends: readonly SharedStore[] = [file, ...(hasEtcd() ? [etcd] : [])];

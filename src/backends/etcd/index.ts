@@ -9,6 +9,8 @@ export type { EtcdClient } from "./client.js";
 export { EtcdError } from "./client/errors.js";
 export type { EtcdErrorKind } from "./client/errors.js";
 export type { TlsFiles } from "./client/endpoint.js";
+export { EtcdFence } from "./fence.js";
+export type { EtcdActs, EtcdChange, EtcdFenceOptions } from "./fence.js";
 export type { EtcdOptions } from "./options.js";
 
 /** A client to be shared by several backends; who makes it closes it (`await using`). Nothing is sent before it is used. */

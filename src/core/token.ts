@@ -1,5 +1,5 @@
-/** Tokens on the wire: decimal digits, exact beyond 2^53, and never a megabyte of them. */
-import { invalid, StaleLeaderError } from "../core/errors.js";
+/** Tokens on the wire and in fences: decimal digits, exact beyond 2^53, and never a megabyte of them. */
+import { invalid, StaleLeaderError } from "./errors.js";
 
 const DIGITS = /^[0-9]{1,20}$/;
 
