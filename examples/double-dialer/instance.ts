@@ -5,7 +5,7 @@ import { tokenFetch } from "conclave/fencing";
 import { callTimes } from "./calendar.js";
 
 const [store, exchange, customers] = process.argv.slice(2);
-const backend = await openBackend(store!);
+const backend = await openBackend(store);
 process.send?.({ ready: true });
 const start = await new Promise<number>((resolve) => process.once("message", resolve));
 

@@ -42,10 +42,10 @@ export class Zone {
     const seconds = Date.UTC(
       part["year"]!,
       part["month"]! - 1,
-      part["day"]!,
-      part["hour"]!,
-      part["minute"]!,
-      part["second"]!,
+      part["day"],
+      part["hour"],
+      part["minute"],
+      part["second"],
     );
     return seconds + (((instant % 1000) + 1000) % 1000);
   }

@@ -47,10 +47,12 @@ export function fenceMiddleware(
   options: HttpFenceOptions = {},
 ): (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void {
   return (request, response, next) => {
-    void admit(gate, request, response, options).then((refused) => {
+    const pass = async (): Promise<void> => {
+      const refused = await admit(gate, request, response, options);
       if (refused === null) next();
       else answer(response, refused);
-    });
+    };
+    void pass();
   };
 }
 

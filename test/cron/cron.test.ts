@@ -217,8 +217,8 @@ test("node-cron itself, five tasks as if on five replicas: every second once", a
       runCoordinator: nodeCronCoordinator(backend),
     }),
   );
-  await Promise.all(tasks.map((task) => task.start()));
+  for (const task of tasks) await task.start();
   await until(() => ran.length >= 3);
-  await Promise.all(tasks.map((task) => task.destroy()));
+  for (const task of tasks) await task.destroy();
   expect(new Set(ran).size).toBe(ran.length);
 });
