@@ -2,7 +2,6 @@
 import type { Clock } from "../core/clock.js";
 import { ConclaveError, describe } from "../core/errors.js";
 import type { Term } from "../core/term.js";
-import { onAbort } from "../core/waiting.js";
 import type { RunState } from "./ledger.js";
 
 export interface JobContext {
@@ -36,10 +35,11 @@ export function startJob(
   job: Job,
   context: Omit<JobContext, "signal">,
   timeoutMs: number | undefined,
+  onTermEnd: (listener: () => void) => () => void,
 ): RunningJob {
   const { term } = context;
   const controller = new AbortController();
-  const unlink = onAbort(term.signal, () => controller.abort(term.signal.reason));
+  const unlink = onTermEnd(() => controller.abort(term.signal.reason));
   let timer: ReturnType<Clock["after"]> | undefined;
   const limit = new Promise<Ending>((resolve) => {
     if (timeoutMs === undefined) return;

@@ -2,7 +2,7 @@
 import type { Clock } from "../core/clock.js";
 import { ConclaveError, isConclaveError, isRetriable } from "../core/errors.js";
 import type { Term } from "../core/term.js";
-import { sleep } from "../core/waiting.js";
+import { onAbort, sleep } from "../core/waiting.js";
 import type { CronEmitter } from "./events.js";
 import type { Ending, Job } from "./job.js";
 import { startJob } from "./job.js";
@@ -34,7 +34,9 @@ const CLOCK_BEHIND_MS = 60_000;
 export class ScheduleLeader {
   readonly #o: LeaderOptions;
   readonly #active = new Map<number, Promise<void>>();
+  readonly #listeners = new Set<() => void>();
   #ledger: Ledger = { cursor: 0, runs: [] };
+  #updating: Promise<void> = Promise.resolve();
   #complained = false;
 
   constructor(options: LeaderOptions) {
@@ -44,6 +46,9 @@ export class ScheduleLeader {
   /** Until the term's signal aborts; returns when the jobs have settled. Rejects if a newer leader was here. */
   async lead(): Promise<void> {
     const { term } = this.#o;
+    const unlink = onAbort(term.signal, () => {
+      for (const listener of this.#listeners) listener();
+    });
     try {
       await this.#takeOver();
       while (!term.signal.aborted) await this.#step();
@@ -51,6 +56,7 @@ export class ScheduleLeader {
       if (!term.signal.aborted) throw error;
     } finally {
       await Promise.all(this.#active.values());
+      unlink();
     }
   }
 
@@ -105,10 +111,16 @@ export class ScheduleLeader {
     if (run.attempt > 1) events.metrics.retried++;
     const startedAt = clock.now();
     const context = { scheduledAt: new Date(run.at), attempt: run.attempt, term };
-    const running = startJob(clock, job, context, timeoutMs);
+    const running = startJob(clock, job, context, timeoutMs, (listener) => this.#onTermEnd(listener));
     events.emit("started", { run });
     const noted = running.ended.then((ending) => this.#finish(run, ending, clock.now() - startedAt));
     this.#track(run.at, Promise.all([noted, running.settled]));
+  }
+
+  /** One listener on the term's signal for however many jobs: Node warns of more than ten. */
+  #onTermEnd(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** A job counts as active until it has settled *and* its end is written down. */
@@ -146,20 +158,29 @@ export class ScheduleLeader {
     }
   }
 
+  /**
+   * One after the other: answers that overtake each other would make an older
+   * ledger the one we go by, and an instant be claimed again.
+   */
+  #update(change: (ledger: Ledger | null) => Ledger, afterwards = false): Promise<void> {
+    const updated = this.#updating.then(() => this.#change(change, afterwards));
+    this.#updating = updated.catch(() => {});
+    return updated;
+  }
+
   /** `afterwards`: also when the term is on its way out or over; then one refusal is the end of it. */
-  async #update(change: (ledger: Ledger | null) => Ledger, afterwards = false): Promise<void> {
+  async #change(change: (ledger: Ledger | null) => Ledger, afterwards: boolean): Promise<void> {
     const { term, store, clock, events } = this.#o;
-    const never = new AbortController().signal;
+    const signal = afterwards ? new AbortController().signal : term.signal;
     for (;;) {
       if (!afterwards) term.assertHeld();
       try {
-        const ledger = await store.update(term.token, change, afterwards ? never : term.signal);
-        this.#ledger = ledger;
+        this.#ledger = await store.update(term.token, change, signal);
         return;
       } catch (error) {
-        if (!isRetriable(error) || (!afterwards && term.signal.aborted) || !term.held) throw error;
+        if (!isRetriable(error) || signal.aborted || !term.held) throw error;
         events.emit("error", { error });
-        await sleep(clock, RETRY_MS * (0.5 + clock.random()), afterwards ? never : term.signal);
+        await sleep(clock, RETRY_MS * (0.5 + clock.random()), signal);
       }
     }
   }

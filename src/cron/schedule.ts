@@ -1,4 +1,5 @@
 /** What a leader does next with a schedule. Pure: no clock, no store, no job. */
+import { ConclaveError } from "../core/errors.js";
 import type { Ledger, Run } from "./ledger.js";
 import { isOpen, record } from "./ledger.js";
 import type { Timetable } from "./timetable.js";
@@ -82,6 +83,13 @@ export function takeOver(ledger: Ledger, policy: Policy, actor: Actor): { ledger
 
 /** Applied to the stored ledger; the same claim applied twice changes nothing. */
 export function applyClaim(ledger: Ledger, run: Run, skipped: Run | null, policy: Policy): Ledger {
+  const current = ledger.runs.find((other) => other.at === run.at);
+  if (current === undefined ? run.at <= ledger.cursor : !isOpen(current)) {
+    throw new ConclaveError(
+      "state",
+      `${new Date(run.at).toISOString()} is dealt with already; it is not run again`,
+    );
+  }
   const noted = skipped === null ? ledger : record(ledger, skipped, policy.keep);
   return record(noted, run, policy.keep);
 }

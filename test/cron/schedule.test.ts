@@ -133,6 +133,12 @@ test("a claim applied twice changes nothing; the end is told only by who claimed
   expect(applyEnd(taken, { ...claimed, state: "done" }, policy)).toEqual(taken);
 });
 
+test("a claim of what is dealt with is refused, however it came about", () => {
+  const done = at(6000, run(6000, "done", 5n));
+  expect(() => applyClaim(done, run(6000, "running", 5n), null, policy)).toThrow(/dealt with already/);
+  expect(() => applyClaim(at(6000), run(5000, "running", 5n), null, policy)).toThrow(/dealt with already/);
+});
+
 test("history is bounded, open runs are never dropped", () => {
   let ledger = at(0, run(1, "running"));
   for (let i = 2; i < 50; i++) ledger = record(ledger, run(i, "done"), 5);
