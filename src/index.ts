@@ -32,4 +32,4 @@ export { textLeases } from "./record/codec.js";
 export type { LeaseRecord } from "./record/lease.js";
 export { memoryBackend } from "./backends/memory/index.js";
 export { openBackend, openElection } from "./backends/open.js";
-export type { OpenElectionOptions } from "./backends/open.js";
+export type { OpenElectionOptions, OpenOptions } from "./backends/open.js";

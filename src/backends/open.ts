@@ -7,15 +7,24 @@ import { Election } from "../core/election.js";
 import type { ElectionOptions } from "../core/election.js";
 import { invalid } from "../core/errors.js";
 
+/** What a URL cannot say. A room that has no use for it ignores it. */
+export interface OpenOptions {
+  /**
+   * Processes that act on behalf of this one, asked at every write. A room that
+   * succeeds dead processes without waiting (file) waits for these to be dead too.
+   */
+  readonly processes?: (() => readonly number[]) | undefined;
+}
+
 export interface Room {
   readonly name: string;
   /** Schemes of its URLs, without the colon. */
   readonly schemes: readonly string[];
   /** Shown in help and error messages. No credentials in it. */
   readonly example: string;
-  open(url: URL): Promise<Backend>;
+  open(url: URL, options: OpenOptions): Promise<Backend>;
   /** For URLs that Node's URL cannot hold (several hosts with ports): given the text as it is, instead of {@link open}. */
-  openText?(url: string): Promise<Backend>;
+  openText?(url: string, options: OpenOptions): Promise<Backend>;
   /** What its backends declare, for the table in the docs. */
   guarantees(): Promise<Guarantees>;
 }
@@ -32,7 +41,7 @@ const file: Room = {
   name: "file",
   schemes: ["file"],
   example: "file:///directory",
-  open: async (url) => (await import("./file/url.js")).openFile(url),
+  open: async (url, options) => (await import("./file/url.js")).openFile(url, options),
   guarantees: async () => (await import("./file/index.js")).fileBackend().guarantees,
 };
 
@@ -57,31 +66,31 @@ const etcd: Room = {
 export const rooms: readonly Room[] = [file, etcd, kubernetes, memory];
 
 /** Opens the backend a URL names; without one, files in the user's own directory. */
-export async function openBackend(url: string | URL = "file:"): Promise<Backend> {
+export async function openBackend(url: string | URL = "file:", options: OpenOptions = {}): Promise<Backend> {
   const scheme =
     typeof url === "string"
       ? (/^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? "")
       : url.protocol.slice(0, -1);
   const room = rooms.find((candidate) => candidate.schemes.includes(scheme));
-  if (typeof url === "string" && room?.openText !== undefined) return room.openText(url);
+  if (typeof url === "string" && room?.openText !== undefined) return room.openText(url, options);
   const parsed = parse(url);
   if (room === undefined) {
     const known = rooms.map(({ example }) => example).join(", ");
     throw invalid(`no backend for "${scheme}:" URLs; use one of ${known}`);
   }
-  return room.open(parsed);
+  return room.open(parsed, options);
 }
 
-export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "closeBackend"> {
+export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "closeBackend">, OpenOptions {
   /** A backend, or the URL of one; default: files in the user's own directory. */
   readonly backend?: Backend | string | URL | undefined;
 }
 
 /** An election on a URL. A backend that was opened here is closed with the election. */
 export async function openElection(options: OpenElectionOptions): Promise<Election> {
-  const { backend, ...rest } = options;
+  const { backend, processes, ...rest } = options;
   if (typeof backend === "object" && !(backend instanceof URL)) return new Election({ ...rest, backend });
-  const opened = await openBackend(backend);
+  const opened = await openBackend(backend, { processes });
   try {
     return new Election({ ...rest, backend: opened, closeBackend: true });
   } catch (error) {

@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import { openDirectory } from "../backends/file/index.js";
 import { fileOptions } from "../backends/file/url.js";
 import { openBackend, rooms } from "../backends/open.js";
+import type { OpenOptions } from "../backends/open.js";
 import type { Backend } from "../core/backend.js";
 import { UsageError } from "./failure.js";
 import { rememberSecrets, showUrl } from "./secrets.js";
@@ -41,10 +42,10 @@ export function hasKubernetes(): boolean {
 }
 
 /** Opens what the flags or the environment name. What cannot be used is refused here, before anyone stands. */
-export async function openStore(options: StoreOptions): Promise<Store> {
+export async function openStore(options: StoreOptions, open: OpenOptions = {}): Promise<Store> {
   const url = backendUrl(options);
-  if (!url.startsWith("file:")) return { backend: await openBackend(url), where: showUrl(url) };
-  const backend = await openBackend(url);
+  if (!url.startsWith("file:")) return { backend: await openBackend(url, open), where: showUrl(url) };
+  const backend = await openBackend(url, open);
   const chosen = fileOptions(new URL(url));
   const where = await openDirectory(chosen);
   const remark = chosen.directory === undefined ? " (the default directory)" : "";

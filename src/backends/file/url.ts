@@ -7,8 +7,11 @@ import { fileBackend } from "./index.js";
 
 const SWITCHES = { "dead-process-rule": "deadProcessRule", "allow-network-fs": "allowNetworkFs" } as const;
 
-export async function openFile(url: URL): Promise<Backend> {
-  return fileBackend(fileOptions(url));
+export async function openFile(
+  url: URL,
+  { processes }: Pick<FileBackendOptions, "processes"> = {},
+): Promise<Backend> {
+  return fileBackend({ ...fileOptions(url), processes });
 }
 
 /** What a URL says. Parameters: `dead-process-rule` and `allow-network-fs`, each `true` or `false`. */
