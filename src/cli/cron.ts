@@ -10,7 +10,7 @@ import { errorFields } from "./lines.js";
 import type { LogFormat } from "./log.js";
 import { countOption, durationOption } from "./options.js";
 import { clockTime, output, printable } from "./output.js";
-import { candidateId } from "./run.js";
+import { candidateId } from "./candidacy.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";

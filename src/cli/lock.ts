@@ -7,7 +7,7 @@ import { exitCodeOfChild, runChild, termEnvironment } from "./child.js";
 import { EXIT, UsageError } from "./failure.js";
 import { durationOption } from "./options.js";
 import { output } from "./output.js";
-import { candidateId } from "./run.js";
+import { candidateId } from "./candidacy.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";

@@ -1,7 +1,7 @@
-import { hostname } from "node:os";
 import { Option } from "commander";
 import type { Command } from "commander";
-import { Election } from "../core/election.js";
+import { addIdOption, addTimingOptions, addValueOption, candidateId, openCandidate } from "./candidacy.js";
+import type { CandidacyOptions } from "./candidacy.js";
 import { Candidate } from "./candidate.js";
 import { formatDuration } from "./duration.js";
 import { EXIT, UsageError } from "./failure.js";
@@ -15,15 +15,9 @@ import type { StoreOptions } from "./store.js";
 
 const DEFAULT_NAME = "leader-election-demo";
 
-interface RunOptions extends StoreOptions {
-  readonly nodeId?: string;
+interface RunOptions extends StoreOptions, CandidacyOptions {
   readonly lockName?: string;
-  readonly value?: string;
-  readonly leaseDuration?: number;
-  readonly retryPeriod?: number;
-  readonly renewDeadline?: number;
   readonly workEvery?: number;
-  readonly maxTerm?: number;
   readonly try?: boolean;
   readonly log: LogFormat;
 }
@@ -43,39 +37,17 @@ export function addRun(program: Command, done: (code: number) => void): void {
     .command("run")
     .summary("stand for office, with a status line each second")
     .description("Stands for office, works while it leads, and stands again, for ever.")
-    .argument("[NAME]", `the election (default "${DEFAULT_NAME}")`)
-    .option(
-      "--id, --node-id <id>",
-      "readable part of this candidate's id (env CONCLAVE_ID, INSTANCE_ID, POD_NAME; default the host's name)",
-    )
-    .option("--lock-name <name>", "the election; the same as NAME");
+    .argument("[NAME]", `the election (default "${DEFAULT_NAME}")`);
+  addIdOption(command).option("--lock-name <name>", "the election; the same as NAME");
   addStoreOptions(command);
   if (hasKubernetes())
     command.option("--lease-lock-name <name>", "Kubernetes: name of the Lease; the same as NAME");
-  command
-    .addOption(
-      durationOption(
-        "--ttl, --lease-duration",
-        "how long office lasts without a sign of life (default 10s; Kubernetes 15s)",
-      ),
-    )
-    .addOption(
-      durationOption(
-        "--retry, --retry-period",
-        "longest pause between two looks while waiting (default ttl/5, at most 2s)",
-      ),
-    )
-    .addOption(
-      durationOption(
-        "--renew-deadline",
-        "stop acting this long after the last renewal (default ttl less 15 %; Kubernetes 10s)",
-      ),
-    )
+  addTimingOptions(command)
     .addOption(durationOption("--work-every", "do a piece of work this often while leading (default never)"))
     .addOption(
       durationOption("--max-term", "give office up after this long, so that it rotates (default never)"),
-    )
-    .option("--value <text>", "what observers see while this one leads (default the candidate's id)")
+    );
+  addValueOption(command)
     .option("--try", "one attempt: lead for one term, or exit 1 if someone else leads")
     .addOption(new Option("--log <format>", "how to report").choices(["text", "json"]).default("text"))
     .addHelpText("after", HELP)
@@ -86,7 +58,7 @@ async function run(name: string | undefined, options: RunOptions): Promise<numbe
   const election = electionName(name, options);
   const id = candidateId(options.nodeId);
   const store = await openStore(options);
-  const standing = await open(election, id, options, store.backend);
+  const standing = await openCandidate(election, id, options, store.backend);
   const log = openLog(options.log, output(), id, standing.candidate);
   using stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
     log.note(`${signal}: stopping the work, giving the office up (once more exits at once)`),
@@ -113,39 +85,9 @@ async function run(name: string | undefined, options: RunOptions): Promise<numbe
   }
 }
 
-async function open(
-  name: string,
-  id: string,
-  options: RunOptions,
-  backend: Election["backend"],
-): Promise<Election> {
-  try {
-    return new Election({
-      name,
-      id,
-      backend,
-      closeBackend: true,
-      value: options.value,
-      ttlMs: options.leaseDuration,
-      retryMs: options.retryPeriod,
-      renewDeadlineMs: options.renewDeadline,
-      maxTermMs: options.maxTerm,
-    });
-  } catch (error) {
-    await backend[Symbol.asyncDispose]();
-    throw error;
-  }
-}
-
 function electionName(name: string | undefined, { lockName, leaseLockName }: RunOptions): string {
   const given = new Set([name, lockName, leaseLockName].filter((text) => text !== undefined));
   if (given.size > 1)
     throw new UsageError("NAME, --lock-name and --lease-lock-name are the same thing and differ: give one");
   return [...given][0] ?? DEFAULT_NAME;
-}
-
-/** Flag first, then the environment, then the host's name. An empty variable is one that is not set. */
-export function candidateId(flag: string | undefined): string {
-  const { CONCLAVE_ID, INSTANCE_ID, POD_NAME } = process.env;
-  return flag ?? (CONCLAVE_ID || INSTANCE_ID || POD_NAME || hostname() || "candidate");
 }

@@ -1,0 +1,82 @@
+/** The flags by which a command stands for office, shared by all commands that do. */
+import { hostname } from "node:os";
+import type { Command } from "commander";
+import type { Backend } from "../core/backend.js";
+import { Election } from "../core/election.js";
+import { durationOption } from "./options.js";
+
+export interface CandidacyOptions {
+  readonly nodeId?: string;
+  readonly value?: string;
+  readonly leaseDuration?: number;
+  readonly retryPeriod?: number;
+  readonly renewDeadline?: number;
+  readonly maxTerm?: number;
+}
+
+export function addIdOption(command: Command): Command {
+  return command.option(
+    "--id, --node-id <id>",
+    "readable part of this candidate's id (env CONCLAVE_ID, INSTANCE_ID, POD_NAME; default the host's name)",
+  );
+}
+
+export function addTimingOptions(command: Command): Command {
+  return command
+    .addOption(
+      durationOption(
+        "--ttl, --lease-duration",
+        "how long office lasts without a sign of life (default 10s; Kubernetes 15s)",
+      ),
+    )
+    .addOption(
+      durationOption(
+        "--retry, --retry-period",
+        "longest pause between two looks while waiting (default ttl/5, at most 2s)",
+      ),
+    )
+    .addOption(
+      durationOption(
+        "--renew-deadline",
+        "stop acting this long after the last renewal (default ttl less 15 %; Kubernetes 10s)",
+      ),
+    );
+}
+
+export function addValueOption(command: Command): Command {
+  return command.option(
+    "--value <text>",
+    "what observers see while this one leads (default the candidate's id)",
+  );
+}
+
+/** Flag first, then the environment, then the host's name. An empty variable is one that is not set. */
+export function candidateId(flag: string | undefined): string {
+  const { CONCLAVE_ID, INSTANCE_ID, POD_NAME } = process.env;
+  return flag ?? (CONCLAVE_ID || INSTANCE_ID || POD_NAME || hostname() || "candidate");
+}
+
+/** A candidate on a backend that it closes; if the options are refused, at once. */
+export async function openCandidate(
+  name: string,
+  id: string,
+  options: CandidacyOptions,
+  backend: Backend,
+): Promise<Election> {
+  try {
+    return new Election({
+      name,
+      id,
+      backend,
+      closeBackend: true,
+      value: options.value,
+      ttlMs: options.leaseDuration,
+      retryMs: options.retryPeriod,
+      renewDeadlineMs: options.renewDeadline,
+      maxTermMs: options.maxTerm,
+    });
+  } catch (error) {
+    await backend[Symbol.asyncDispose]();
+    throw error;
+  }
+}
