@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addCron } from "./cron.js";
 import { addDemo, addDemoNode } from "./demo.js";
+import { addExec } from "./exec/command.js";
 import { EXIT, exitCodeOf, failureLine } from "./failure.js";
 import { addLeader } from "./leader.js";
 import { addLock } from "./lock.js";
@@ -16,6 +17,7 @@ const HELP = `
 Examples:
   $ conclave demo                          three candidates, in this terminal
   $ conclave run nightly-bill --ttl 10s    stand for office
+  $ conclave exec nightly-bill -- ./bill.sh  run a command while leading
   $ conclave leader nightly-bill --json    who leads?
   $ conclave observe nightly-bill          every change, as it happens
   $ conclave lock deploy -- ./deploy.sh    one at a time
@@ -51,6 +53,8 @@ function build(done: (code: number) => void): Command {
     .option("-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command]", "show help for a command")
+    // Flags belong to the command they follow: what comes after `exec … --` is not ours to read.
+    .enablePositionalOptions()
     .showSuggestionAfterError()
     .exitOverride()
     .configureOutput({
@@ -65,6 +69,7 @@ function build(done: (code: number) => void): Command {
     throw new CommanderError(0, "conclave.version", "");
   });
   addRun(program, done);
+  addExec(program, done);
   addLeader(program, done);
   addObserve(program, done);
   addLock(program, done);
@@ -79,7 +84,9 @@ function complainOfFlag(program: Command, argv: readonly string[], message: stri
   const command = program.commands.find((known) => known.name() === argv[0]);
   const similar = similarFlag(command ?? program, written);
   const help = `conclave ${command === undefined ? "" : `${command.name()} `}--help`;
-  const hint = similar === undefined ? `(\`${help}\` lists them)` : `(Did you mean ${similar}?)`;
+  const wraps = command?.name() === "exec" ? "; flags of the command to run come after --" : "";
+  const hint =
+    similar === undefined ? `(\`${help}\` lists them${wraps})` : `(Did you mean ${similar}?${wraps})`;
   output(process.stderr).line(`conclave: unknown option '${written}' ${hint}`);
 }
 

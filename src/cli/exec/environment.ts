@@ -1,0 +1,54 @@
+/**
+ * What the command finds in its environment. It is told that it may act, and
+ * under which token. What the wrapper's store was opened with stays with the
+ * wrapper: an environment is printed, logged and dumped all too easily.
+ *
+ * Not promised: secrecy from the command. It runs as the same user, and that
+ * user may look at the wrapper.
+ */
+import { MARK_VARIABLE } from "./tree.js";
+
+/** Ours, among them the backend's URL, which may hold a password. */
+const OWN = /^CONCLAVE_/;
+/** What rooms read passwords from. Variables that only name a file or an address are no secrets, and stay. */
+const SECRETS: ReadonlySet<string> = new Set(["ETCD_USERNAME", "ETCD_PASSWORD"]);
+
+export interface Office {
+  readonly election: string;
+  readonly candidate: string;
+  readonly token: bigint;
+}
+
+/** The environment of the command. `keep`: what `--pass-env` names. */
+export function commandEnvironment(
+  env: NodeJS.ProcessEnv,
+  keep: ReadonlySet<string>,
+  office: Office,
+): Record<string, string> {
+  const left: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    const withheld = (OWN.test(name) || SECRETS.has(name)) && !keep.has(name);
+    if (value !== undefined && !withheld) left[name] = value;
+  }
+  return {
+    ...left,
+    CONCLAVE_ELECTION: office.election,
+    CONCLAVE_ID: office.candidate,
+    CONCLAVE_TOKEN: office.token.toString(),
+    [MARK_VARIABLE]: `${env[MARK_VARIABLE] ?? ""} ${markOf(office)}`.trim(),
+  };
+}
+
+/** Never used before: a candidate's id is of one process, a token of one term. */
+export function markOf({ candidate, token }: Office): string {
+  return `${Buffer.from(candidate).toString("base64url")}.${token}`;
+}
+
+/**
+ * The watchdog needs no more than it takes to start. Above all not the mark of
+ * an `exec` around ours: who ends that one must leave our command to our watchdog.
+ */
+export function watchdogEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { PATH, HOME, LANG, LD_LIBRARY_PATH, DYLD_LIBRARY_PATH } = env;
+  return { PATH, HOME, LANG, LD_LIBRARY_PATH, DYLD_LIBRARY_PATH };
+}

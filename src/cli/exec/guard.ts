@@ -1,0 +1,208 @@
+/**
+ * The wrapper's side of the watchdog. Orders go out, endings come back. If the
+ * watchdog itself dies or falls silent, its work is done here, at once: no
+ * moment may pass in which the command lives and nobody guards it.
+ */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { constants } from "node:os";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../../core/clock.js";
+import { deferred } from "../../core/waiting.js";
+import type { Deferred } from "../../core/waiting.js";
+import { destroy, isAlive, signalGroup } from "./tree.js";
+import type { FromWatchdog, Leave, Order, Stopped, ToWatchdog } from "./wire.js";
+import { isFromWatchdog } from "./wire.js";
+
+const PROGRAM = fileURLToPath(new URL("./watchdog.js", import.meta.url));
+const STARTUP_MS = 20_000;
+const LOOK_MS = 20;
+/** A command of which we know only the mark may be on the point of being born: keep looking this long. */
+const UNBORN_MS = 500;
+
+/** How a run ended. Nothing of it lives any more. */
+export type Ending =
+  | {
+      readonly kind: "ended";
+      /** As a shell would say it: the exit code, or 128 and the number of the signal. */
+      readonly status: number;
+      readonly signal: NodeJS.Signals | null;
+      readonly stopped: Stopped;
+      readonly failed: string | null;
+    }
+  /** The watchdog was lost, so the command was killed. */
+  | { readonly kind: "unguarded" };
+
+interface Run {
+  readonly number: number;
+  readonly mark: string;
+  readonly ending: Deferred<Ending>;
+  readonly warned: () => void;
+  readonly silenceMs: number;
+  pid: number | undefined;
+  /** Since when an extension has not been heard. */
+  unheardSince: number | undefined;
+}
+
+export class Guard {
+  readonly #child: ChildProcess;
+  readonly #gone = deferred<void>();
+  #runs = 0;
+  #run: Run | undefined;
+  #alive = true;
+
+  /** Starts a watchdog and waits until it is there. */
+  static async open(env: NodeJS.ProcessEnv): Promise<Guard> {
+    const child = spawn(process.execPath, [PROGRAM], {
+      // A session of its own: a Ctrl-C in the terminal is not for it.
+      detached: true,
+      stdio: ["inherit", "inherit", "inherit", "ipc"],
+      env,
+    });
+    const guard = new Guard(child);
+    await guard.#ready();
+    return guard;
+  }
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    child.on("message", (message) => this.#hear(message));
+    child.once("exit", () => void this.#died());
+    child.on("error", () => {
+      if (child.pid === undefined) void this.#died();
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** `false`: start another before anyone stands. */
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  /**
+   * Starts the command. Settles when it has ended, however that came about, and
+   * nothing of it lives. A watchdog that does not answer for `silenceMs` is
+   * taken for lost.
+   */
+  start(
+    order: Order,
+    leave: Leave,
+    { warned, silenceMs }: Pick<Run, "warned" | "silenceMs">,
+  ): Promise<Ending> {
+    const number = ++this.#runs;
+    const ending = deferred<Ending>();
+    const { mark } = order;
+    this.#run = { number, mark, ending, warned, silenceMs, pid: undefined, unheardSince: undefined };
+    if (this.#alive) this.#send({ kind: "start", run: number, order, leave });
+    else ending.resolve({ kind: "unguarded" });
+    return ending.promise;
+  }
+
+  extend(leave: Leave): void {
+    const run = this.#run;
+    if (run === undefined) return;
+    const now = systemClock.now();
+    if (run.unheardSince !== undefined && now - run.unheardSince > run.silenceMs) {
+      // Stopped or stuck: it would not act if we died now. Its death is dealt with like any other.
+      this.#child.kill("SIGKILL");
+      return;
+    }
+    run.unheardSince ??= now;
+    this.#send({ kind: "extend", run: run.number, leave });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (this.#run !== undefined) this.#send({ kind: "signal", run: this.#run.number, signal });
+  }
+
+  /** Ends the command at once. By both of us: the watchdog may be the one that is stuck. */
+  kill(): void {
+    const run = this.#run;
+    if (run === undefined) return;
+    this.#send({ kind: "kill", run: run.number });
+    if (run.pid !== undefined) signalGroup(run.pid, "SIGKILL");
+  }
+
+  /** Lets the watchdog go. It leaves when nothing of the command lives. */
+  async close(): Promise<void> {
+    if (this.#child.connected) this.#child.disconnect();
+    await this.#gone.promise;
+  }
+
+  async #ready(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const fail = (): void =>
+          reject(new Error("the watchdog process could not be started; nothing was run"));
+        timer = setTimeout(fail, STARTUP_MS);
+        this.#child.once("exit", fail);
+        this.#child.once("error", fail);
+        this.#child.once("message", () => resolve());
+      });
+    } catch (error) {
+      this.#child.kill("SIGKILL");
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #hear(message: unknown): void {
+    const run = this.#run;
+    if (!isFromWatchdog(message) || message.kind === "ready" || message.run !== run?.number) return;
+    switch (message.kind) {
+      case "started":
+        run.pid = message.pid;
+        return;
+      case "heard":
+        run.unheardSince = undefined;
+        return;
+      case "warned":
+        return run.warned();
+      case "over":
+        this.#run = undefined;
+        return run.ending.resolve(endingOf(message));
+    }
+  }
+
+  #send(message: ToWatchdog): void {
+    // Fails only when it is gone; then its exit says so.
+    if (this.#child.connected) this.#child.send(message, undefined, undefined, () => {});
+  }
+
+  async #died(): Promise<void> {
+    if (!this.#alive) return;
+    this.#alive = false;
+    const run = this.#run;
+    if (run !== undefined) {
+      this.#run = undefined;
+      await extinguish(run);
+      run.ending.resolve({ kind: "unguarded" });
+    }
+    this.#gone.resolve();
+  }
+}
+
+/** What the watchdog would have done. */
+async function extinguish({ pid, mark }: Run): Promise<void> {
+  const tree = { pgid: pid, mark };
+  const until = systemClock.now() + (pid === undefined ? UNBORN_MS : 0);
+  destroy(tree);
+  while (isAlive(tree) || systemClock.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    destroy(tree);
+  }
+}
+
+function endingOf({ code, signal, failed, stopped }: FromWatchdog & { kind: "over" }): Ending {
+  return { kind: "ended", status: statusOf(code, signal, failed), signal, stopped, failed };
+}
+
+function statusOf(code: number | null, signal: NodeJS.Signals | null, failed: string | null): number {
+  if (failed !== null) return failed === "ENOENT" ? 127 : 126;
+  return signal === null ? (code ?? 0) : 128 + constants.signals[signal];
+}

@@ -1,0 +1,38 @@
+/** How the time between a renewal and the deadline is shared out. */
+import type { Timing } from "../../core/timing.js";
+import { formatDuration } from "../duration.js";
+import { UsageError } from "../failure.js";
+
+export interface Patience {
+  /** SIGTERM comes this long before SIGKILL. */
+  readonly graceMs: number;
+  /** SIGKILL comes this long before the deadline, so that at the deadline nothing lives. */
+  readonly reserveMs: number;
+  /** A watchdog that has not answered for this long is taken for lost. */
+  readonly silenceMs: number;
+}
+
+const LONGEST_RESERVE_MS = 100;
+
+/**
+ * The grace is taken out of the time that renewals may fail. One renewal, and
+ * one try that hangs, must fit in before SIGTERM is sent: else every hiccup of
+ * the store would end the command.
+ */
+export function patienceOf(timing: Timing, asked: number | undefined): Patience {
+  const { ttlMs, marginMs, renewMs, attemptMs } = timing;
+  const deadlineMs = ttlMs - marginMs;
+  const reserveMs = Math.min(LONGEST_RESERVE_MS, ttlMs / 50);
+  const most = deadlineMs - renewMs - attemptMs - reserveMs;
+  if (asked !== undefined && asked > most) {
+    const parts = [renewMs, attemptMs, asked, reserveMs];
+    const [renew, attempt, grace, reserve] = parts.map(formatDuration);
+    const sum = formatDuration(parts.reduce((a, b) => a + b));
+    throw new UsageError(
+      `--grace does not fit: time to the next renewal ${renew} + one try that hangs ${attempt} + grace ${grace} ` +
+        `+ time to kill ${reserve} = ${sum}, but the office is over ${formatDuration(deadlineMs)} after a renewal; ` +
+        `${most >= 1 ? `use at most ${formatDuration(Math.floor(most))}, or ` : ""}raise --ttl`,
+    );
+  }
+  return { graceMs: asked ?? Math.max(0, most / 2), reserveMs, silenceMs: deadlineMs };
+}

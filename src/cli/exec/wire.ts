@@ -1,0 +1,122 @@
+/** What the wrapper and its watchdog say to each other. Both run the same version; still, nothing is believed unread. */
+import { constants } from "node:os";
+
+/** Until when the command may live, by clocks that all processes of a machine share. */
+export interface Leave {
+  /** CLOCK_MONOTONIC in nanoseconds, decimal: at this instant the command is killed. */
+  readonly until: string;
+  /** The clocks when that was computed: the machine may sleep between then and now. */
+  readonly at: string;
+  readonly wall: number;
+  readonly boot: number;
+}
+
+export interface Order {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Found in the environment of every process of the command; see tree.ts. */
+  readonly mark: string;
+  /** SIGTERM comes this long before SIGKILL. */
+  readonly graceMs: number;
+  /** What the holder keeps clear of the end of its lease: how far clocks may drift apart unsuspected depends on it. */
+  readonly marginMs: number;
+}
+
+/** Every message carries the number of the run it is about: a late one must not hit the next run. */
+export type ToWatchdog =
+  | { readonly kind: "start"; readonly run: number; readonly order: Order; readonly leave: Leave }
+  | { readonly kind: "extend"; readonly run: number; readonly leave: Leave }
+  | { readonly kind: "signal"; readonly run: number; readonly signal: NodeJS.Signals }
+  | { readonly kind: "kill"; readonly run: number };
+
+/** Why the command was made to stop. `null`: it was not, it ended by itself. */
+export type Stopped = "jeopardy" | "lost" | null;
+
+export type FromWatchdog =
+  | { readonly kind: "ready" }
+  | { readonly kind: "started"; readonly run: number; readonly pid: number }
+  /** An extension has been heard: a watchdog that says nothing guards nothing. */
+  | { readonly kind: "heard"; readonly run: number }
+  /** No renewal came in time: SIGTERM has been sent, SIGKILL follows. */
+  | { readonly kind: "warned"; readonly run: number }
+  /** The command has ended and nothing of it lives. */
+  | {
+      readonly kind: "over";
+      readonly run: number;
+      readonly code: number | null;
+      readonly signal: NodeJS.Signals | null;
+      /** It could not be started: the name of the error. */
+      readonly failed: string | null;
+      readonly stopped: Stopped;
+    };
+
+export function isToWatchdog(message: unknown): message is ToWatchdog {
+  if (!isObject(message) || !isRun(message["run"])) return false;
+  switch (message["kind"]) {
+    case "start":
+      return isOrder(message["order"]) && isLeave(message["leave"]);
+    case "extend":
+      return isLeave(message["leave"]);
+    case "signal":
+      return isSignal(message["signal"]);
+    case "kill":
+      return true;
+    default:
+      return false;
+  }
+}
+
+export function isFromWatchdog(message: unknown): message is FromWatchdog {
+  if (!isObject(message)) return false;
+  const { kind, run, pid, code, signal, failed, stopped } = message;
+  if (kind === "ready") return true;
+  if (!isRun(run)) return false;
+  if (kind === "started") return Number.isSafeInteger(pid) && Number(pid) > 1;
+  if (kind === "heard" || kind === "warned") return true;
+  return (
+    kind === "over" &&
+    (code === null || Number.isSafeInteger(code)) &&
+    (signal === null || isSignal(signal)) &&
+    (failed === null || typeof failed === "string") &&
+    (stopped === null || stopped === "jeopardy" || stopped === "lost")
+  );
+}
+
+function isOrder(value: unknown): value is Order {
+  if (!isObject(value)) return false;
+  const { command, args, env, mark, graceMs, marginMs } = value;
+  return (
+    typeof command === "string" &&
+    Array.isArray(args) &&
+    args.every((arg) => typeof arg === "string") &&
+    isObject(env) &&
+    Object.values(env).every((text) => typeof text === "string") &&
+    typeof mark === "string" &&
+    mark !== "" &&
+    Number.isFinite(graceMs) &&
+    Number.isFinite(marginMs)
+  );
+}
+
+function isLeave(value: unknown): value is Leave {
+  if (!isObject(value)) return false;
+  const { until, at, wall, boot } = value;
+  return isNanoseconds(until) && isNanoseconds(at) && Number.isFinite(wall) && Number.isFinite(boot);
+}
+
+function isNanoseconds(value: unknown): boolean {
+  return typeof value === "string" && /^-?[0-9]{1,25}$/.test(value);
+}
+
+function isSignal(value: unknown): value is NodeJS.Signals {
+  return typeof value === "string" && Object.hasOwn(constants.signals, value);
+}
+
+function isRun(value: unknown): value is number {
+  return Number.isSafeInteger(value);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
