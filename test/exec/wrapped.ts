@@ -48,9 +48,10 @@ export function scratch(): string {
 export interface WrappedOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly stdin?: "pipe" | "ignore";
-  /** Words before `node`: nsenter, unshare, script. */
+  /** Words before `node`: nsenter, unshare. */
   readonly through?: readonly string[];
-  readonly directory?: string;
+  /** On a terminal of its own, whose keyboard is stdin and whose screen is stdout. */
+  readonly terminal?: boolean;
 }
 
 export class Wrapped {
@@ -63,8 +64,10 @@ export class Wrapped {
 
   /** `args`: what follows `conclave exec`. */
   constructor(args: readonly string[], options: WrappedOptions = {}) {
-    const words = [...(options.through ?? []), process.execPath, CLI, "exec", ...args];
-    const stdio: StdioOptions = [options.stdin ?? "ignore", "pipe", "pipe"];
+    const plain = [...(options.through ?? []), process.execPath, CLI, "exec", ...args];
+    const words = options.terminal === true ? ["script", "-qec", quoted(plain), "/dev/null"] : plain;
+    const stdin = options.terminal === true ? "pipe" : (options.stdin ?? "ignore");
+    const stdio: StdioOptions = [stdin, "pipe", "pipe"];
     this.child = spawn(words[0]!, words.slice(1), { stdio, env: environment(options.env) });
     wrappers.add(this);
     createInterface({ input: this.child.stdout! }).on("line", (line) => this.#heard(this.out, line));
@@ -133,6 +136,11 @@ export class Wrapped {
     lines.push(line);
     for (const look of this.#waiting) look();
   }
+}
+
+/** As a shell reads it back. */
+export function quoted(words: readonly string[]): string {
+  return words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
 }
 
 /** Runs `conclave exec` to its end. */
