@@ -76,6 +76,8 @@ export class GuardRoom {
 export class Wrapper {
   readonly #options: WrapperOptions;
   readonly #again: Backoff;
+  /** Whether the store has accepted us once. What it refuses before that is a mistake of ours, and said at once. */
+  #served = false;
 
   constructor(options: WrapperOptions) {
     this.#options = options;
@@ -92,7 +94,9 @@ export class Wrapper {
         // Before anyone stands: from the first instant of a term everything that may act is listed and guarded.
         const guard = await guards.ready();
         const term = await this.#stand();
+        if (term === "refused") continue;
         if (typeof term === "number") return term;
+        this.#served = true;
         const service = await this.#serve(term, guard);
         if (service.kind === "done" && (relay.status !== undefined || policy.onExit === "stop")) {
           return service.status;
@@ -108,8 +112,8 @@ export class Wrapper {
     }
   }
 
-  /** The term, or the exit code if there is to be none. */
-  async #stand(): Promise<Term | number> {
+  /** The term, or the exit code if there is to be none. `refused`: by a store that has accepted us before; wait, and ask again. */
+  async #stand(): Promise<Term | number | "refused"> {
     const { election, relay, policy, notes } = this.#options;
     if (relay.status !== undefined) return relay.status;
     const giveUp = new AbortController();
@@ -128,7 +132,10 @@ export class Wrapper {
     } catch (error) {
       if (relay.status !== undefined) return relay.status;
       if (late) return OWN_EXIT.timeout;
-      throw error;
+      if (!this.#served) throw error;
+      notes.line(errorLine(election.name, election.candidate, null, error));
+      await sleep(systemClock, this.#again.next(), giveUp.signal);
+      return late ? OWN_EXIT.timeout : "refused";
     } finally {
       off();
       unlink();

@@ -1,0 +1,46 @@
+/** Two wrappers on one machine, in one directory: killed and stopped, and never two commands. */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Beats } from "./beats.js";
+import { Duel, mixed } from "./faults.js";
+import { scratch } from "./wrapped.js";
+
+const LONG = process.env["CONCLAVE_LONG"] === "1";
+const FAULTS = LONG ? { kill: 50, stop: 20 } : { kill: 4, stop: 2 };
+
+describe("the judge of heart beats", () => {
+  const spansOf = (lines: readonly string[]): Beats => {
+    const beats = new Beats(join(scratch(), "beats"));
+    for (const line of lines) beats.add(line);
+    return beats;
+  };
+
+  it("finds an overlap of one beat, also inside a longer term", () => {
+    expect(spansOf(["a 1 1 100", "a 1 1 200", "b 2 1 201"]).judge().overlaps).toEqual([]);
+    expect(spansOf(["a 1 1 100", "b 2 1 200", "a 1 2 200"]).judge().overlaps).toHaveLength(1);
+    expect(
+      spansOf(["a 1 1 100", "a 1 2 900", "b 2 1 200", "b 2 1 300", "c 3 1 800"]).judge().overlaps,
+    ).toHaveLength(2);
+  });
+});
+
+describe("two candidates in one directory", () => {
+  it(
+    `never run two commands at once: ${JSON.stringify(FAULTS)}`,
+    async () => {
+      const directory = scratch();
+      const duel = new Duel(
+        ["one", "two"].map((name) => ({ name, through: [] })),
+        join(directory, "beats"),
+        () => ["--lock-dir", join(directory, "lock"), "--ttl", "2s"],
+      );
+      const outcome = await duel.run(mixed(FAULTS));
+      const slowest = Math.max(...outcome.afterKillMs);
+      console.log(
+        `exec on files: ${outcome.terms} terms, 0 ms overlap, shortest gap ${outcome.shortestGapMs.toFixed(1)} ms, ` +
+          `last beat at most ${slowest.toFixed(1)} ms after the wrapper was killed`,
+      );
+    },
+    LONG ? 900_000 : 120_000,
+  );
+});
