@@ -1,7 +1,6 @@
 /** Rows I and E of the table in docs/guide/exec.md. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CLI, exec, program, quoted, scratch, Wrapped } from "./wrapped.js";
 
