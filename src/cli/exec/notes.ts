@@ -29,7 +29,12 @@ export function openNotes(format: NoteFormat, id: string, self: string): Notes {
   const out: Out = { line: (text) => lines.add(`${redact(text)}\n`), colour };
   const log: Log =
     format === "none" ? { line: () => {}, status: () => {}, note: () => {} } : openLog(format, out, id, self);
-  return { ...log, flush: (limitMs) => lines.flush(limitMs) };
+  return {
+    ...log,
+    // Among the command's own lines it must be plain who speaks.
+    note: (text) => log.note(`conclave: ${text}`),
+    flush: (limitMs) => lines.flush(limitMs),
+  };
 }
 
 class Lines {

@@ -124,7 +124,9 @@ export class Wrapper {
       giveUp.abort(new Error("not elected in time"));
     };
     const timer = policy.timeoutMs === undefined ? undefined : systemClock.after(policy.timeoutMs, expire);
-    const off = election.on("leader", ({ leader }) => notes.line(leaderLine(election.name, leader)));
+    const off = election.on("leader", ({ leader }) => {
+      if (leader !== null) notes.line(leaderLine(election.name, leader));
+    });
     try {
       const { signal } = giveUp;
       const term = policy.try ? await election.tryCampaign({ signal }) : await election.campaign({ signal });

@@ -1,0 +1,120 @@
+/** The pure parts of exec. */
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { uptime } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { commandEnvironment, markOf, watchdogEnvironment } from "../../src/cli/exec/environment.js";
+import { leaveOf, ReceivedDeadline } from "../../src/cli/exec/leave.js";
+import { lookUp } from "../../src/cli/exec/lookup.js";
+import { patienceOf } from "../../src/cli/exec/patience.js";
+import { isFromWatchdog, isToWatchdog } from "../../src/cli/exec/wire.js";
+import { scratch } from "./wrapped.js";
+
+describe("a deadline that is handed to another process", () => {
+  it("is the holder's, less the reserve, and never later", () => {
+    const leave = leaveOf({ remainingMs: 5_000 }, 100);
+    const left = new ReceivedDeadline(leave, 300).remainingMs();
+    expect(left).toBeLessThanOrEqual(4_900);
+    expect(left).toBeGreaterThan(4_000);
+  });
+
+  it("moves forward only", () => {
+    const deadline = new ReceivedDeadline(leaveOf({ remainingMs: 5_000 }, 0), 300);
+    deadline.extend(leaveOf({ remainingMs: 1_000 }, 0));
+    expect(deadline.remainingMs()).toBeGreaterThan(3_000);
+    deadline.extend(leaveOf({ remainingMs: 9_000 }, 0));
+    expect(deadline.remainingMs()).toBeGreaterThan(7_000);
+  });
+
+  it("has passed if the machine has slept since it was sent, and not if only the wall clock was set", () => {
+    const sent = leaveOf({ remainingMs: 5_000 }, 0);
+    const slept = { ...sent, wall: sent.wall - 3_000, boot: sent.boot - 3_000 };
+    expect(new ReceivedDeadline(slept, 300).remainingMs()).toBeLessThanOrEqual(0);
+    const set = { ...sent, wall: sent.wall - 3_600_000 };
+    expect(new ReceivedDeadline(set, 300).remainingMs()).toBeGreaterThan(4_000);
+    expect(sent.boot).toBeLessThanOrEqual(uptime() * 1_000 + 20);
+  });
+});
+
+describe("the grace", () => {
+  const timing = {
+    ttlMs: 10_000,
+    renewMs: 3_000,
+    marginMs: 1_500,
+    attemptMs: 2_500,
+    retryMs: 2_000,
+    drainMs: 5_000,
+    maxTermMs: undefined,
+  };
+
+  it("fits between a renewal that hangs and the deadline, or is refused with the arithmetic", () => {
+    expect(patienceOf(timing, undefined)).toEqual({ graceMs: 1_450, reserveMs: 100, silenceMs: 8_500 });
+    expect(patienceOf(timing, 2_900).graceMs).toBe(2_900);
+    expect(() => patienceOf(timing, 2_901)).toThrow(
+      /3s \+ .*2\.5s \+ grace 2\.901s \+ .*100ms = 8\.501s, but .*8\.5s .*at most 2\.9s/,
+    );
+  });
+});
+
+describe("messages between wrapper and watchdog", () => {
+  const leave = leaveOf({ remainingMs: 1_000 }, 0);
+  const order = { command: "x", args: [], env: {}, mark: "m", graceMs: 1, marginMs: 1 };
+
+  it("are believed only if they are whole", () => {
+    expect(isToWatchdog({ kind: "start", run: 1, order, leave })).toBe(true);
+    expect(isToWatchdog({ kind: "extend", run: 1, leave })).toBe(true);
+    expect(isToWatchdog({ kind: "signal", run: 1, signal: "SIGTERM" })).toBe(true);
+    expect(isToWatchdog({ kind: "kill", run: 1 })).toBe(true);
+    for (const bad of [
+      null,
+      "kill",
+      { kind: "kill" },
+      { kind: "signal", run: 1, signal: "SIGNOTHING" },
+      { kind: "signal", run: 1, signal: "toString" },
+      { kind: "extend", run: 1, leave: { ...leave, until: "soon" } },
+      { kind: "extend", run: 1, leave: { ...leave, boot: Number.NaN } },
+      { kind: "start", run: 1, order: { ...order, args: [1] }, leave },
+      { kind: "start", run: 1, order: { ...order, mark: "" }, leave },
+    ]) {
+      expect(isToWatchdog(bad), JSON.stringify(bad)).toBe(false);
+    }
+    const over = { kind: "over", run: 1, code: 0, signal: null, failed: null, stopped: null };
+    expect(isFromWatchdog(over)).toBe(true);
+    expect(isFromWatchdog({ ...over, signal: "x" })).toBe(false);
+    expect(isFromWatchdog({ kind: "started", run: 1, pid: 1 })).toBe(false);
+    expect(isFromWatchdog({ kind: "started", run: 1, pid: -1 })).toBe(false);
+  });
+});
+
+describe("the environment", () => {
+  const office = { election: "e", candidate: "c-1", token: 7n };
+
+  it("carries the marks of every exec around it, the watchdog none", () => {
+    const outer = commandEnvironment({ A: "1" }, new Set(), office);
+    const inner = commandEnvironment(outer, new Set(), { ...office, candidate: "c-2" });
+    expect(inner["CONCLAVE_EXEC"]).toBe(`${markOf(office)} ${markOf({ ...office, candidate: "c-2" })}`);
+    expect(inner).toMatchObject({ A: "1", CONCLAVE_ID: "c-2", CONCLAVE_TOKEN: "7" });
+    expect(watchdogEnvironment(outer)).not.toHaveProperty("CONCLAVE_EXEC");
+  });
+
+  it("has marks without spaces, whatever the id", () => {
+    expect(markOf({ ...office, candidate: "a b\u00e9" })).toMatch(/^\S+$/);
+  });
+});
+
+describe("looking a command up", () => {
+  it("says what a shell would say", () => {
+    const directory = scratch();
+    mkdirSync(join(directory, "folder"));
+    writeFileSync(join(directory, "plain"), "");
+    writeFileSync(join(directory, "tool"), "");
+    chmodSync(join(directory, "tool"), 0o755);
+    const path = `/nowhere:${directory}`;
+    expect(lookUp("tool", path)).toBe(0);
+    expect(lookUp("plain", path)).toBe(126);
+    expect(lookUp("folder", path)).toBe(126);
+    expect(lookUp("nothing", path)).toBe(127);
+    expect(lookUp(join(directory, "tool"), "")).toBe(0);
+    expect(lookUp(join(directory, "tool/x"), "")).toBe(127);
+  });
+});
