@@ -101,7 +101,7 @@ export function describe(error: unknown): string {
 
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.message !== "") return String(error.message);
+  if (error.message !== "") return error.message;
   // Node's own error for a host with several addresses has no message, only a code.
   return "code" in error && typeof error.code === "string" ? error.code : error.name;
 }

@@ -44,7 +44,9 @@ test("many elections may wait on one file backend", async () => {
     const warnings = await warningsDuring(async () => {
       const backend = fileBackend({ directory });
       const names = Array.from({ length: MANY }, (_, i) => `e${i}`);
-      const elections = names.flatMap((name) => [1, 2].map(() => new Election({ name, backend, ttlMs: 5000 })));
+      const elections = names.flatMap((name) =>
+        [1, 2].map(() => new Election({ name, backend, ttlMs: 5000 })),
+      );
       const leading = elections.map((election) => election.campaign().catch(() => null));
       await new Promise((resolve) => setTimeout(resolve, 300));
       await Promise.all(elections.map((election) => election.close()));

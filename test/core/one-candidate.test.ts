@@ -39,7 +39,7 @@ test("a candidate that waits to be ready, or to try again, is standing", async (
       failures-- > 0 ? Promise.reject(new Error("away")) : inner.campaign(candidacy, options),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
   };
-  let ready = (_: boolean): void => {};
+  let ready: (answer: boolean) => void = () => {};
   await using election = new Election({
     name: "e",
     backend,
@@ -64,7 +64,7 @@ test("after a term, and after a refused or fruitless attempt, the candidate may 
   await using other = new Election({ name: "e", backend, ttlMs: 3000 });
   const theirs = await other.campaign();
   expect(await election.tryCampaign()).toBeNull();
-  await expect(election.campaign({ signal: AbortSignal.abort() })).rejects.toThrow();
+  await expect(election.campaign({ signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
   await theirs.resign();
   const first = await election.campaign();
   await first.resign();

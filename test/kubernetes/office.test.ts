@@ -47,7 +47,14 @@ describe("an office", () => {
     after(() => backend[Symbol.asyncDispose]());
     // The office holds the signal, the hold holds the office: watch the signal.
     const revoked = async (candidate: string): Promise<WeakRef<AbortSignal>> => {
-      const candidacy = { election: "jobs", candidate, value: "", ttlMs: 15_000, retryMs: 500, attemptMs: 2_000 };
+      const candidacy = {
+        election: "jobs",
+        candidate,
+        value: "",
+        ttlMs: 15_000,
+        retryMs: 500,
+        attemptMs: 2_000,
+      };
       const hold = await backend.campaign(candidacy, { wait: false, signal: never });
       await hold?.release({ signal: never });
       return new WeakRef(hold!.revoked!);

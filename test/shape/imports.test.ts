@@ -47,6 +47,7 @@ const DOORS: Record<string, readonly string[]> = {
   "src/core/clock.ts": ["node:crypto", "node:os"],
   "src/core/events.ts": ["node:diagnostics_channel"],
   "src/core/names.ts": ["node:os"],
+  "src/core/waiting.ts": ["node:events"],
 };
 
 /** `src/backends/etcd/wire.ts` → `backends/etcd`; `src/core/term.ts` → `core`. */

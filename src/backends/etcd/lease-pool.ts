@@ -90,9 +90,9 @@ export class LeasePool {
       ttlMs: seconds * 1000,
       askedAt,
       retired: () => set.delete(lease),
-      revoking: (done) => {
-        this.#revoking.add(done);
-        void done.then(() => this.#revoking.delete(done));
+      revoking: (ended) => {
+        this.#revoking.add(ended);
+        void ended.then(() => this.#revoking.delete(ended));
       },
     });
     set.add(lease);

@@ -136,7 +136,7 @@ export class Contestant {
     this.#monitor.note(`${this.owner} closed`);
     this.#stop.abort();
     await this.#backend[Symbol.asyncDispose]();
-    await null;
+    await Promise.resolve();
     this.#checkClosed();
   }
 
