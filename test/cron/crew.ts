@@ -51,7 +51,7 @@ export class Crew {
 
   async hire(env: NodeJS.ProcessEnv = {}): Promise<TestProcess> {
     const member = new TestProcess(
-      "test/cron/replica.ts",
+      "test/cron/programs/replica.ts",
       [this.#url, this.#name, this.#mode, this.#log],
       env,
     );

@@ -23,7 +23,7 @@ interface Total {
 }
 
 function simulate(build: string, seeds: number): Total {
-  const run = spawnSync(process.execPath, [join(build, "test/cron/sim/main.js"), "1", `${seeds}`], {
+  const run = spawnSync(process.execPath, [join(build, "test/cron/programs/simulate.js"), "1", `${seeds}`], {
     encoding: "utf8",
   });
   expect(run.stderr).toBe("");
@@ -136,7 +136,7 @@ test(`${SEEDS} seeds in both modes: no violation`, { timeout: 60_000 + SEEDS * 2
 describe("mutants", () => {
   test.each(MUTANTS)("$name is caught", { timeout: 120_000 }, async ({ name, edits }) => {
     const tree = await temporary();
-    for (const folder of ["src", "test/cron/sim"])
+    for (const folder of ["src", "test/cron/sim", "test/cron/programs"])
       cpSync(join(ROOT, ".build", folder), join(tree, folder), { recursive: true });
     writeFileSync(join(tree, "package.json"), '{ "type": "module" }\n');
     symlinkSync(join(ROOT, "node_modules"), join(tree, "node_modules"));

@@ -94,7 +94,7 @@ async function rounds(url: string, name: string, count: number): Promise<number>
   const file = new FencedFile({ path: directory });
   const replaced = new FencedFile({ path: `${directory}-replaced` });
   const record = new RecordFence({ records: backend.records, name });
-  const stopped = new TestProcess("test/fencing/stopped-leader.ts", [
+  const stopped = new TestProcess("test/fencing/programs/stopped-leader.ts", [
     url,
     name,
     directory,

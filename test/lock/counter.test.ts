@@ -43,7 +43,7 @@ describe.each(backends)("lock on $name", (room) => {
       const processes: TestProcess[] = [];
       const start = (times: number): TestProcess => {
         const args = [url, "counter", counter, `p${processes.length}`, `${times}`];
-        const process = new TestProcess("test/lock/incrementer.ts", args);
+        const process = new TestProcess("test/lock/programs/incrementer.ts", args);
         processes.push(process);
         return process;
       };

@@ -7,8 +7,8 @@
  * same tick: no lease covers that, a fence does (test/fencing).
  */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import { Lock, openBackend } from "../../src/index.js";
-import { say } from "../support/say.js";
+import { Lock, openBackend } from "../../../src/index.js";
+import { say } from "../../support/say.js";
 
 const [url, name, counter, id, times] = process.argv.slice(2);
 const backend = await openBackend(url);

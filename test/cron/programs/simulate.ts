@@ -1,6 +1,6 @@
 /** Arguments: first seed, how many. One line of JSON: what was run, and the first violation. */
-import { simulateCron } from "./world.js";
-import type { SimOutcome } from "./world.js";
+import { simulateCron } from "../sim/world.js";
+import type { SimOutcome } from "../sim/world.js";
 
 const [from, count] = process.argv.slice(2).map(Number);
 const total = { schedules: 0, runs: 0, repeats: 0, reported: 0, faults: 0 };

@@ -3,11 +3,11 @@
  * of the store, election, directory of a fenced file, URL of a fenced service,
  * rounds.
  */
-import { EtcdFence, etcdClient } from "../../src/backends/etcd/index.js";
-import { FencedFile, fencedFetch, RecordFence } from "../../src/fencing/index.js";
-import { Election, isConclaveError, openBackend } from "../../src/index.js";
-import type { Term } from "../../src/index.js";
-import { say } from "../support/say.js";
+import { EtcdFence, etcdClient } from "../../../src/backends/etcd/index.js";
+import { FencedFile, fencedFetch, RecordFence } from "../../../src/fencing/index.js";
+import { Election, isConclaveError, openBackend } from "../../../src/index.js";
+import type { Term } from "../../../src/index.js";
+import { say } from "../../support/say.js";
 
 const [url, name, directory, service, rounds] = process.argv.slice(2);
 const backend = await openBackend(url);

@@ -4,11 +4,11 @@
  * by line; told "cut" or "mend", it loses or regains its store.
  */
 import { appendFileSync } from "node:fs";
-import { schedule } from "../../src/cron/index.js";
-import type { Mode, Run } from "../../src/cron/index.js";
-import { openBackend } from "../../src/index.js";
-import { Cuttable } from "../support/cuttable.js";
-import { say } from "../support/say.js";
+import { schedule } from "../../../src/cron/index.js";
+import type { Mode, Run } from "../../../src/cron/index.js";
+import { openBackend } from "../../../src/index.js";
+import { Cuttable } from "../../support/cuttable.js";
+import { say } from "../../support/say.js";
 
 const [url, name, mode, log] = process.argv.slice(2);
 const store = new Cuttable(await openBackend(url));
