@@ -62,11 +62,11 @@ function newest(kv: KeyValue, events: readonly WatchEvent[]): KeyValue | undefin
   return events.at(-1)?.kv;
 }
 
-/** Notices of one watch, kept until somebody asks. */
+/** What one watch has told since somebody last asked: as much as matters, however long nobody asks. */
 class Mailbox {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
-  readonly #notices: WatchNotice[] = [];
+  #notice: WatchNotice | undefined;
   readonly #unwatch: () => void;
   readonly #unlink: () => void;
   #arrived: (() => void) | undefined;
@@ -75,7 +75,7 @@ class Mailbox {
     this.#clock = clock;
     this.#signal = signal;
     this.#unwatch = client.watch(request, (notice) => {
-      this.#notices.push(notice);
+      this.#notice = merged(this.#notice, notice);
       this.#arrived?.();
     });
     this.#unlink = onAbort(signal, () => this.#arrived?.());
@@ -83,7 +83,7 @@ class Mailbox {
 
   /** `undefined`: nothing came within the limit, or the observer is leaving. */
   async next(limitMs: number): Promise<WatchNotice | undefined> {
-    if (this.#notices.length === 0 && !this.#signal.aborted) {
+    if (this.#notice === undefined && !this.#signal.aborted) {
       await new Promise<void>((resolve) => {
         const timer = this.#clock.after(limitMs, () => this.#arrived?.());
         this.#arrived = () => {
@@ -93,7 +93,9 @@ class Mailbox {
         };
       });
     }
-    return this.#notices.shift();
+    const notice = this.#notice;
+    this.#notice = undefined;
+    return notice;
   }
 
   close(): void {
@@ -101,4 +103,15 @@ class Mailbox {
     this.#unlink();
     this.#arrived?.();
   }
+}
+
+/** Of several new values the last; of anything else enough to see that the leader must be read again. */
+function merged(before: WatchNotice | undefined, notice: WatchNotice): WatchNotice {
+  if (before === undefined || notice.kind !== "events") return notice;
+  if (before.kind !== "events") return before;
+  const events = [...before.events, ...notice.events];
+  const odd = events.find(
+    ({ type, kv }) => type === "delete" || kv.createRevision !== events[0]?.kv.createRevision,
+  );
+  return { kind: "events", events: odd === undefined ? events.slice(-1) : [...events.slice(0, 1), odd] };
 }
