@@ -29,11 +29,19 @@ export interface Room {
   guarantees(): Promise<Guarantees>;
 }
 
+/** Two who name the same URL mean the same store, and must not both lead: one for the process. */
+const memories = new Map<string, Promise<Backend>>();
+
 const memory: Room = {
   name: "memory",
   schemes: ["memory"],
   example: "memory:",
-  open: async () => (await import("./memory/index.js")).memoryBackend(),
+  open: (url) => {
+    const opened =
+      memories.get(url.href) ?? import("./memory/index.js").then(({ memoryBackend }) => memoryBackend());
+    memories.set(url.href, opened);
+    return opened;
+  },
   guarantees: async () => (await import("./memory/index.js")).memoryBackend().guarantees,
 };
 

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { openElection } from "../../src/index.js";
+
+test("two who name the same memory URL meet in one election", async () => {
+  const options = { name: "open-by-url", backend: "memory:", ttlMs: 2000 };
+  await using a = await openElection(options);
+  await using b = await openElection(options);
+  await using elsewhere = await openElection({ ...options, backend: "memory:elsewhere" });
+  const term = await a.campaign();
+  expect(await b.tryCampaign()).toBeNull();
+  expect((await elsewhere.tryCampaign())?.held).toBe(true);
+  await term.resign();
+  expect((await b.campaign()).token).toBeGreaterThan(term.token);
+});
+
+test("a memory store outlives the election that opened it first", async () => {
+  const options = { name: "open-and-close", backend: "memory:", ttlMs: 2000 };
+  const a = await openElection(options);
+  const first = await a.campaign();
+  await a.close();
+  await using b = await openElection(options);
+  expect((await b.campaign()).token).toBeGreaterThan(first.token);
+});
