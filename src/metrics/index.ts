@@ -47,7 +47,9 @@ export class ElectionMetrics {
       labelNames,
       registers,
       collect() {
-        for (const [election, labels] of watched) this.set(labels, election.leading ? 1 : 0);
+        // Two candidates of one election in one process share a line: it leads if either does.
+        for (const labels of watched.values()) this.set(labels, 0);
+        for (const [election, labels] of watched) if (election.leading) this.set(labels, 1);
       },
     });
     this.#terms = new Counter({
@@ -125,6 +127,8 @@ export class ElectionMetrics {
     return () => {
       for (const off of offs) off();
       this.#watched.delete(election);
+      for (const term of this.#jeopardySince.keys())
+        if (term.candidate === election.candidate) this.#endJeopardy(term, labels);
       this.#leading.remove(labels);
     };
   }

@@ -111,3 +111,16 @@ test("alert rules name only metrics that exist", async () => {
   expect(named.length).toBeGreaterThanOrEqual(expressions.length);
   for (const name of named) expect(known, name).toContain(name);
 });
+
+test("two candidates of one election in one process: leading if either leads", async () => {
+  const metrics = new ElectionMetrics();
+  const backend = memoryBackend();
+  await using leader = new Election({ name: "e", backend, ttlMs: 2000 });
+  await using follower = new Election({ name: "e", backend, ttlMs: 2000 });
+  metrics.watch(leader);
+  const unwatch = metrics.watch(follower);
+  await leader.campaign();
+  expect((await read(metrics))("conclave_leading")).toBe(1);
+  unwatch();
+  expect((await read(metrics))("conclave_leading")).toBe(1);
+});
