@@ -35,10 +35,6 @@ const LEASE = "src/record/lease.js";
 const FILES = "src/backends/file/records.js";
 const FILE_ROOM = "src/backends/file/index.js";
 const QUEUE = "src/testing/sim/queue-backend.js";
-const ETCD_LAYOUTS = "src/backends/etcd/layouts.js";
-const ETCD_LEASE = "src/backends/etcd/shared-lease.js";
-const ETCD_SEAT = "src/backends/etcd/seat.js";
-const ETCD_ROOM = "src/backends/etcd/backend.js";
 
 /** The simulator's own reckoning of deadlines catches these at once; what counts is that two leaders are seen. */
 const SEEN: readonly Rule[] = ["late-stop", "stop-order"];
@@ -80,9 +76,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "held is a flag set by a timer",
     rule: "held is computed from the clock at the call",
     ignore: SEEN,
-    edits: [
-      { file: TERM, find: "return this.remainingMs > 0;", replace: 'return this.#phase.kind !== "over";' },
-    ],
+    edits: [{ file: TERM, find: "return this.remainingMs > 0;", replace: 'return this.#phase.kind !== "over";' }],
   },
   {
     name: "the getter does not end the term",
@@ -99,13 +93,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "no watchdog",
     rule: "two independent arms: the watchdog ends the term while a renewal hangs",
-    edits: [
-      {
-        file: KEEPER,
-        find: "        this.#guard();\n        void this.#renew();",
-        replace: "        void this.#renew();",
-      },
-    ],
+    edits: [{ file: KEEPER, find: "        this.#guard();\n        void this.#renew();", replace: "        void this.#renew();" }],
   },
   {
     name: "the renew timer re-arms the deadline",
@@ -115,8 +103,7 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: KEEPER,
         find: "const answer = await this.#ask(left);",
-        replace:
-          "this.#deadline.extend(base.now, this.#hold.ttlMs, base); const answer = await this.#ask(left);",
+        replace: "this.#deadline.extend(base.now, this.#hold.ttlMs, base); const answer = await this.#ask(left);",
       },
     ],
   },
@@ -128,17 +115,14 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: KEEPER,
         find: "this.#endanger(error);\n",
-        replace:
-          "this.#deadline.extend(this.#clock.now(), this.#hold.ttlMs, readClocks(this.#clock)); this.#endanger(error);\n",
+        replace: "this.#deadline.extend(this.#clock.now(), this.#hold.ttlMs, readClocks(this.#clock)); this.#endanger(error);\n",
       },
     ],
   },
   {
     name: "don't-know of a renewal is taken for lost",
     rule: "don't-know never turns into no",
-    edits: [
-      { file: KEEPER, find: "this.#endanger(error);\n", replace: "return this.#lose(String(error));\n" },
-    ],
+    edits: [{ file: KEEPER, find: "this.#endanger(error);\n", replace: "return this.#lose(String(error));\n" }],
   },
   {
     name: "don't-know of a write is taken for written",
@@ -208,11 +192,7 @@ export const MUTANTS: readonly Mutant[] = [
         replace: `const hold = await this.#acquire(candidacy, verdict.expected, signal);
                     if (hold !== null && entry?.record.holder === candidacy.candidate) hold.token = entry.record.token ?? entry.version;`,
       },
-      {
-        file: ELECTION,
-        find: "if (token > this.#ownToken && token >= this.#seenToken)",
-        replace: "if (true)",
-      },
+      { file: ELECTION, find: "if (token > this.#ownToken && token >= this.#seenToken)", replace: "if (true)" },
     ],
   },
   {
@@ -229,8 +209,7 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: RECORD,
         find: "const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
-        replace:
-          "const before = this.#clock.now(); const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
+        replace: "const before = this.#clock.now(); const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
       },
       {
         file: RECORD,
@@ -243,13 +222,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "challenger waits its own ttl instead of the record's",
     rule: "a record names the ttl that others wait",
     stores: ["observer", "file"],
-    edits: [
-      {
-        file: LEASE,
-        find: "const ttlMs = entry.record.ttlMs ?? ownTtlMs;",
-        replace: "const ttlMs = ownTtlMs;",
-      },
-    ],
+    edits: [{ file: LEASE, find: "const ttlMs = entry.record.ttlMs ?? ownTtlMs;", replace: "const ttlMs = ownTtlMs;" }],
   },
   {
     name: "unreadable record is free",
@@ -281,21 +254,14 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: KEEPER,
         find: "const timeout = sleep(this.#clock, this.#timing.drainMs, waiting.signal).then(() => false);",
-        replace:
-          "const timeout = sleep(this.#clock, this.#timing.drainMs / 4, waiting.signal).then(() => true);",
+        replace: "const timeout = sleep(this.#clock, this.#timing.drainMs / 4, waiting.signal).then(() => true);",
       },
     ],
   },
   {
     name: "next term before the last work has settled",
     rule: "the next term starts only after the last one's work has settled",
-    edits: [
-      {
-        file: WORK,
-        find: "return settle(term, finished, options);",
-        replace: 'return { kind: "returned" };',
-      },
-    ],
+    edits: [{ file: WORK, find: "return settle(term, finished, options);", replace: 'return { kind: "returned" };' }],
   },
   {
     name: "a timer outlives the term",
@@ -305,13 +271,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "end reported twice",
     rule: "exactly one end per term",
-    edits: [
-      {
-        file: KEEPER,
-        find: "        this.#report(end);\n    }",
-        replace: "        this.#report(end); this.#report(end);\n    }",
-      },
-    ],
+    edits: [{ file: KEEPER, find: "        this.#report(end);\n    }", replace: "        this.#report(end); this.#report(end);\n    }" }],
   },
   {
     name: "observers go back",
@@ -354,13 +314,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "queue: no second query after a wake",
     rule: "a wake is a hint: ask again who is ahead",
     stores: ["queue"],
-    edits: [
-      {
-        file: QUEUE,
-        find: "if (blocker === undefined)\n                return",
-        replace: "                return",
-      },
-    ],
+    edits: [{ file: QUEUE, find: "if (blocker === undefined)\n                return", replace: "                return" }],
   },
   {
     name: "queue: no look at the own lease before leading",
@@ -383,55 +337,6 @@ export const MUTANTS: readonly Mutant[] = [
         file: QUEUE,
         find: "const check = await this.#guarded([], options);",
         replace: "const check = { succeeded: true, header: alive.header };",
-      },
-    ],
-  },
-  {
-    name: "etcd: no second query after a wake",
-    rule: "a wake is a hint: ask again who is ahead",
-    stores: ["etcd"],
-    edits: [
-      {
-        file: ETCD_LAYOUTS,
-        find: "await waitFor(standing, ahead, answer.revision);",
-        replace: "await waitFor(standing, ahead, answer.revision); return true;",
-      },
-    ],
-  },
-  {
-    name: "etcd: no look at the own key and lease before leading",
-    rule: "confirm before the term opens",
-    stores: ["etcd"],
-    edits: [
-      {
-        file: ETCD_LAYOUTS,
-        find: 'when: [{ target: "create", key: seat.key, value: token }]',
-        replace: "when: []",
-      },
-      { file: ETCD_SEAT, find: "throw this.#lost;", replace: ";" },
-      { file: ETCD_ROOM, find: "throw seat.lost;", replace: ";" },
-      {
-        file: ETCD_LEASE,
-        find: "return this.ageMs < this.ttlMs / 2 ? this.#extension : this.renew();",
-        replace: "return (this.#extension = { askedAt: this.#clock.now() });",
-      },
-    ],
-  },
-  {
-    name: "etcd: keep-alive alone extends",
-    rule: "a deposed leader of the store can answer keep-alives",
-    stores: ["etcd"],
-    edits: [{ file: ETCD_LEASE, find: "if (life.raftTerm !== answer.raftTerm)", replace: "if (false)" }],
-  },
-  {
-    name: "etcd: the shared lease counts from the answer",
-    rule: "time counts from the question",
-    stores: ["etcd"],
-    edits: [
-      {
-        file: ETCD_LEASE,
-        find: "this.#extension = { askedAt };",
-        replace: "this.#extension = { askedAt: this.#clock.now() };",
       },
     ],
   },

@@ -40,10 +40,8 @@ export interface SimRange {
   readonly limit?: number;
 }
 
-/** Holds if the key's create (or mod) revision, or lease, is this (`0n` = the key does not exist), or if no key starts so. */
+/** Holds if the key's create (or mod) revision is this; `0n` = the key does not exist. */
 export type SimCompare =
-  | { readonly key: string; readonly prefix: true }
-  | { readonly key: string; readonly lease: bigint }
   | { readonly key: string; readonly createRevision: bigint }
   | { readonly key: string; readonly modRevision: bigint };
 
@@ -189,8 +187,6 @@ export class EtcdServer {
   }
 
   #holds(compare: SimCompare): boolean {
-    if ("prefix" in compare) return this.#range({ key: compare.key, prefix: true }).length === 0;
-    if ("lease" in compare) return (this.#kvs.get(compare.key)?.lease ?? 0n) === compare.lease;
     const kv = this.#kvs.get(compare.key);
     if ("createRevision" in compare) return (kv?.createRevision ?? 0n) === compare.createRevision;
     return (kv?.modRevision ?? 0n) === compare.modRevision;
@@ -204,8 +200,7 @@ export class EtcdServer {
       if (held === undefined) throw new ConclaveError("conflict", "etcdserver: requested lease not found");
       held.keys.add(put.key);
     }
-    if (previous !== undefined && previous.lease !== lease)
-      this.#leases.get(previous.lease)?.keys.delete(put.key);
+    if (previous !== undefined && previous.lease !== lease) this.#leases.get(previous.lease)?.keys.delete(put.key);
     const createRevision = previous?.createRevision ?? revision;
     const kv = { key: put.key, value: put.value, createRevision, modRevision: revision, lease };
     this.#kvs.set(put.key, kv);
@@ -301,9 +296,7 @@ export class EtcdServer {
       const arm = (): void => {
         if (signal.aborted) return;
         this.#watchers.add(watcher);
-        const missed = this.#log.filter(
-          ({ kv }) => kv.modRevision >= fromRevision && concerns(watcher, kv.key),
-        );
+        const missed = this.#log.filter(({ kv }) => kv.modRevision >= fromRevision && concerns(watcher, kv.key));
         if (missed.length > 0) this.#send(watcher, missed);
       };
       link.call("watch", arm, signal).catch(reject);

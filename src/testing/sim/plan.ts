@@ -5,7 +5,7 @@
  */
 import { Random } from "./random.js";
 
-export const STORE_KINDS = ["observer", "timed", "queue", "file", "etcd"] as const;
+export const STORE_KINDS = ["observer", "timed", "queue", "file"] as const;
 /** Which store the candidates stand before: records timed by observers or by the store, a queue, or files. */
 export type StoreKind = (typeof STORE_KINDS)[number];
 
@@ -140,7 +140,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     watch: random.chance(0.6),
     maxTermMs: random.chance(0.25) ? random.whole(2, 4) * ttlMs : null,
     sameId: random.chance(0.3),
-    ttlShare: store !== "queue" && store !== "etcd" && random.chance(0.3) ? 0.6 : 1,
+    ttlShare: store !== "queue" && random.chance(0.3) ? 0.6 : 1,
     foreign: store === "observer" && random.chance(0.3),
     laggard: random.chance(0.4) ? random.whole(1, nodes) : 0,
     chatty: random.chance(store === "file" ? 0.3 : 0.05),
@@ -150,7 +150,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
 }
 
 /** How often each store is drawn. */
-const WEIGHTS: Record<StoreKind, number> = { observer: 30, timed: 25, queue: 15, file: 15, etcd: 25 };
+const WEIGHTS: Record<StoreKind, number> = { observer: 30, timed: 25, queue: 30, file: 15 };
 
 function drawStore(random: Random, stores: readonly StoreKind[]): StoreKind {
   let roll = random.next() * stores.reduce((sum, store) => sum + WEIGHTS[store], 0);

@@ -89,23 +89,14 @@ export class QueueBackend implements Backend {
     const key = `${candidacy.election}/${lease.toString(16)}`;
     const value = JSON.stringify([candidacy.candidate, candidacy.value]);
     const { succeeded, header } = await this.#bounded(candidacy.attemptMs, signal, (call) =>
-      this.#etcd.txn(
-        { compare: [{ key, createRevision: 0n }], success: [{ put: { key, value, lease } }], failure: [] },
-        call,
-      ),
+      this.#etcd.txn({ compare: [{ key, createRevision: 0n }], success: [{ put: { key, value, lease } }], failure: [] }, call),
     );
-    if (!succeeded)
-      throw new ConclaveError("conflict", `key ${key} of a fresh lease exists already`, { retriable: true });
+    if (!succeeded) throw new ConclaveError("conflict", `key ${key} of a fresh lease exists already`, { retriable: true });
     return { lease, ttlMs, key, createRevision: header.revision };
   }
 
   /** Waits until nobody is ahead, and confirms it. */
-  async #advance(
-    candidacy: Candidacy,
-    place: Place,
-    wait: boolean,
-    signal: AbortSignal,
-  ): Promise<Hold | null> {
+  async #advance(candidacy: Candidacy, place: Place, wait: boolean, signal: AbortSignal): Promise<Hold | null> {
     const { attemptMs, election } = candidacy;
     const hold = new QueueHold(this.#clock, this.#etcd, place, candidacy);
     for (;;) {
@@ -123,8 +114,7 @@ export class QueueBackend implements Backend {
       );
       const blocker = ahead.kvs[0];
       if (blocker !== undefined && !wait) return null;
-      if (blocker !== undefined)
-        await this.#untilGone(blocker, ahead.header.revision, place, candidacy, signal);
+      if (blocker !== undefined) await this.#untilGone(blocker, ahead.header.revision, place, candidacy, signal);
       // Whatever was waited for, our own place may be gone by now: only this answer says that it is not.
       const extension = await this.#bounded(attemptMs, signal, (call) => hold.renew(call));
       if (extension === "lost") throw new ConclaveError("unavailable", "our place in the queue is gone");
@@ -204,10 +194,7 @@ class QueueHold implements Hold {
     const check = await this.#guarded([], options);
     if (!check.succeeded) return "lost";
     if (alive.ttlSeconds <= 0 || alive.header.raftTerm !== check.header.raftTerm) {
-      throw new ConclaveError(
-        "unavailable",
-        "the keep-alive and the key do not agree on who leads the store",
-      );
+      throw new ConclaveError("unavailable", "the keep-alive and the key do not agree on who leads the store");
     }
     return { askedAt };
   }
@@ -223,10 +210,7 @@ class QueueHold implements Hold {
     await this.#etcd.revoke(this.#place.lease, options);
   }
 
-  #guarded(
-    success: Parameters<SimEtcd["txn"]>[0]["success"],
-    options: CallOptions,
-  ): ReturnType<SimEtcd["txn"]> {
+  #guarded(success: Parameters<SimEtcd["txn"]>[0]["success"], options: CallOptions): ReturnType<SimEtcd["txn"]> {
     const { key, createRevision } = this.#place;
     return this.#etcd.txn({ compare: [{ key, createRevision }], success, failure: [] }, options);
   }

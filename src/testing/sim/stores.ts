@@ -1,5 +1,4 @@
 /** The four stores that candidates stand before, each with its way of being reached and of going wrong. */
-import { EtcdBackend } from "../../backends/etcd/backend.js";
 import { decodeEnvelope } from "../../backends/file/envelope.js";
 import { fileBackend } from "../../backends/file/index.js";
 import type { Backend, Entry, Guarantees, RecordStore } from "../../core/backend.js";
@@ -9,9 +8,7 @@ import { decodeLease, textLeases } from "../../record/codec.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import type { SimClock } from "./clock.js";
 import { Disk, DiskCalls } from "./disk.js";
-import { SimEtcdClient } from "./etcd-client.js";
 import { EtcdServer } from "./etcd-server.js";
-import type { SimEtcd } from "./etcd-server.js";
 import type { Monitor } from "./monitor.js";
 import { Link } from "./network.js";
 import type { StoreHost, Trouble } from "./network.js";
@@ -68,12 +65,7 @@ export function openStore(options: StoreOptions): Store {
     case "timed":
       return timedStore(options);
     case "queue":
-      return queueStore(options, (clock, etcd) => new QueueBackend(clock, etcd));
-    case "etcd":
-      return queueStore(options, (clock, etcd) => {
-        const client = new SimEtcdClient(clock, etcd);
-        return new EtcdBackend({ client, ownsClient: true, clock });
-      });
+      return queueStore(options);
     case "file":
       return fileStore(options);
   }
@@ -104,10 +96,7 @@ function observerStore({ plan, host, monitor }: StoreOptions): Store {
       const texts = server.connect(link);
       const leases = textLeases(plan.foreign && process.node.index === 1 ? foreign(texts) : texts);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "observer" };
-      return {
-        backend: recordBackend({ name: "sim-observer", guarantees, leases, records: noRecords, clock }),
-        traffic: link,
-      };
+      return { backend: recordBackend({ name: "sim-observer", guarantees, leases, records: noRecords, clock }), traffic: link };
     },
   };
 }
@@ -130,19 +119,12 @@ function timedStore({ plan, host, monitor }: StoreOptions): Store {
       const link = new Link(process, host, trouble, plan, purpose);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "store" };
       const leases = server.connect(link);
-      return {
-        backend: recordBackend({ name: "sim-timed", guarantees, leases, records: noRecords, clock }),
-        traffic: link,
-      };
+      return { backend: recordBackend({ name: "sim-timed", guarantees, leases, records: noRecords, clock }), traffic: link };
     },
   };
 }
 
-/** The same simulated etcd under the small reference backend, and under the etcd room itself. */
-function queueStore(
-  { plan, host, monitor }: StoreOptions,
-  open: (clock: SimClock, etcd: SimEtcd) => Backend,
-): Store {
+function queueStore({ plan, host, monitor }: StoreOptions): Store {
   const random = new Random(plan.seed, "store");
   const server = new EtcdServer({
     scheduler: host.scheduler,
@@ -159,7 +141,7 @@ function queueStore(
     },
     connect: (clock, process, trouble, purpose) => {
       const link = new Link(process, host, trouble, plan, purpose);
-      return { backend: open(clock, server.connect(link)), traffic: link };
+      return { backend: new QueueBackend(clock, server.connect(link)), traffic: link };
     },
   };
 }
@@ -179,10 +161,7 @@ function fileStore({ plan, host, monitor }: StoreOptions): Store {
     connect: (clock, process, trouble, purpose) => {
       const calls = new DiskCalls(process, host, trouble, plan, purpose);
       const fs = disk.connect(calls);
-      return {
-        backend: fileBackend({ fs, clock, directory: "/sim", deadProcessRule: false }),
-        traffic: calls,
-      };
+      return { backend: fileBackend({ fs, clock, directory: "/sim", deadProcessRule: false }), traffic: calls };
     },
   };
 }

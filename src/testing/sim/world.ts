@@ -162,11 +162,7 @@ export class World {
   #seat(index: number): Seat {
     const { plan, scheduler } = this;
     const random = new Random(plan.seed, `machine/${index}`);
-    const start = {
-      mono: random.next() * 1e7,
-      boot: random.next() * 1e9,
-      wall: WALL_START + random.next() * 1e6,
-    };
+    const start = { mono: random.next() * 1e7, boot: random.next() * 1e9, wall: WALL_START + random.next() * 1e6 };
     const oscillator = new Oscillator(drawRate(plan.rates, random), start);
     return new Seat(new SimNode(index, plan.seed, scheduler, oscillator));
   }
@@ -190,8 +186,7 @@ export class World {
 
   #settled(): boolean {
     this.trace.number(this.scheduler.now);
-    if (this.scheduler.count > MOST_EVENTS)
-      this.monitor.violate("hot-loop", `more than ${MOST_EVENTS} events: something spins`);
+    if (this.scheduler.count > MOST_EVENTS) this.monitor.violate("hot-loop", `more than ${MOST_EVENTS} events: something spins`);
     return this.monitor.probe(false);
   }
 
@@ -211,8 +206,7 @@ export class World {
       }
     });
     await scheduler.run(plan.horizonMs + 4 * plan.ttlMs, () => this.#settled());
-    if (open > 0)
-      monitor.violate("after-close", `close() of ${open} elections did not resolve within 4 x ttl`);
+    if (open > 0) monitor.violate("after-close", `close() of ${open} elections did not resolve within 4 x ttl`);
   }
 }
 
