@@ -2,7 +2,6 @@
  * What runs on a node: one election, work that behaves well or badly, and a
  * follower of who leads. All of it dies with its process.
  */
-import type { Backend } from "../../core/backend.js";
 import { onAbort, sleep } from "../../core/waiting.js";
 import { SimClock } from "./clock.js";
 import type { Monitor, TermRecord } from "./monitor.js";
@@ -12,11 +11,12 @@ import type { Random } from "./random.js";
 import type { FencedResource } from "./resource.js";
 import { spied } from "./spy.js";
 import { ELECTION } from "./stores.js";
-import type { Connection, Traffic } from "./stores.js";
+import type { Connection } from "./stores.js";
 import type { Subject, SubjectFactory, SubjectTerm } from "./subject.js";
 
 export interface ContestantOptions {
   readonly process: SimProcess;
+  readonly election: string;
   /** Tells one election of a process from the next. */
   readonly serial: number;
   readonly plan: Plan;
@@ -33,8 +33,7 @@ export class Contestant {
   readonly #monitor: Monitor;
   readonly #resource: FencedResource;
   readonly #random: Random;
-  readonly #traffic: Traffic;
-  readonly #backend: Backend;
+  readonly #connection: Connection;
   readonly #election: Subject;
   /** Time as the election sees it, and as the work sees it: what is left behind is counted apart. */
   readonly #clock: SimClock;
@@ -52,22 +51,21 @@ export class Contestant {
   constructor(options: ContestantOptions) {
     const { process, serial, plan, monitor, elect } = options;
     this.process = process;
-    this.owner = serial === 1 ? process.label : `${process.label}.${serial}`;
+    const label = options.election === ELECTION ? process.label : `${process.label}/${options.election}`;
+    this.owner = serial === 1 ? label : `${label}.${serial}`;
     this.#plan = plan;
     this.#monitor = monitor;
     this.#resource = options.resource;
-    this.#random = process.stream(`work/${serial}`);
-    this.#clock = new SimClock(process, `election/${serial}`);
-    this.#workClock = new SimClock(process, `app/${serial}`);
-    const { backend, traffic } = options.connect(this.#clock, process, `${serial}`);
-    this.#traffic = traffic;
-    this.#backend = backend;
+    this.#random = process.stream(`work/${options.election}/${serial}`);
+    this.#clock = new SimClock(process, `election/${options.election}/${serial}`);
+    this.#workClock = new SimClock(process, `app/${options.election}/${serial}`);
+    this.#connection = options.connect(this.#clock, process, `${options.election}/${serial}`);
     const drainMs = plan.ttlMs;
     const ttlMs = Math.round(process.node.index % 2 === 0 ? plan.ttlMs * plan.ttlShare : plan.ttlMs);
     this.#election = elect({
-      name: ELECTION,
+      name: options.election,
       id: plan.sameId ? "node" : process.node.id,
-      backend: spied(backend, { owner: this.owner, clock: this.#clock, monitor, drainMs, marginMs: marginOf(ttlMs) }),
+      backend: spied(this.#connection.backend, { owner: this.owner, clock: this.#clock, monitor, drainMs, marginMs: marginOf(ttlMs) }),
       clock: this.#clock,
       ttlMs,
       retryMs: plan.retryMs,
@@ -123,29 +121,18 @@ export class Contestant {
     this.#state = "closed";
     this.#monitor.note(`${this.owner} closed`);
     this.#stop.abort();
-    await this.#backend[Symbol.asyncDispose]();
-    await Promise.resolve();
-    this.#checkClosed();
-  }
-
-  #checkClosed(): void {
     const late = (what: string): void => this.#monitor.violate("after-close", `${this.owner} after close: ${what}`);
+    await this.#connection.close(late);
     if (this.#clock.pending > 0) late(`${this.#clock.pending} timers are still set`);
-    // A system call cannot be called back: what was under way may end, but nothing may be written any more.
-    const uncallable = this.#plan.store === "file";
-    if (this.#traffic.pending > 0 && !uncallable) late(`${this.#traffic.pending} requests are still waited for`);
     for (const { token } of this.#monitor.unended(this.owner)) late(`the end of term ${token} was not told`);
     this.#clock.retired = late;
-    this.#traffic.onCall = (what) => {
-      if (!uncallable || what === "link") late(`the store was asked: ${what}`);
-    };
   }
 
   #watchCalls(): void {
     const most = MOST_CALLS_PER_TTL[this.#plan.store];
     let window = -1;
     let calls = 0;
-    this.#traffic.onCall = (what) => {
+    this.#connection.traffic.onCall = (what) => {
       const current = Math.floor(this.process.node.scheduler.now / this.#plan.ttlMs);
       calls = current === window ? calls + 1 : 1;
       window = current;
@@ -273,7 +260,7 @@ function marginOf(askedTtlMs: number): (grantedTtlMs: number) => number {
 }
 
 /** Far above what a healthy node needs, far below what a loop without a pause does. */
-const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = { observer: 100, timed: 100, queue: 160, file: 500 };
+const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = { observer: 100, timed: 100, queue: 250, file: 500 };
 
 /** More than the file room keeps. */
 const BURST = 20;

@@ -1,92 +1,34 @@
 /**
- * A model of etcd for queue elections: keys with create and mod revisions,
- * guarded transactions, leases that end by the *server's* clock, watches from a
- * revision. {@link SimEtcd} is what one process sees of it; it is as narrow as
- * elections need.
+ * A model of etcd behind the etcd room's narrow door: keys with create and mod
+ * revisions, guarded transactions, leases that end by the *server's* clock,
+ * watches from a revision that are resumed after a break.
  *
  * Also modelled: a cluster leader that was deposed and does not know it, which
  * answers keep-alives although it can extend nothing. Its answers carry an old
  * raft term.
  */
-import { ConclaveError } from "../../core/errors.js";
-import { onAbort } from "../../core/waiting.js";
+import type {
+  Comparison,
+  EtcdClient,
+  Header,
+  KeyValue,
+  LeaseGrant,
+  LeaseLife,
+  Operation,
+  RangeRequest,
+  Transaction,
+  TransactionAnswer,
+  WatchEvent,
+  WatchNotice,
+  WatchRequest,
+} from "../../backends/etcd/client.js";
+import { EtcdError } from "../../backends/etcd/client/errors.js";
+import type { Clock } from "../../core/clock.js";
+import { bounded } from "../../core/waiting.js";
 import type { Link } from "./network.js";
 import type { Oscillator } from "./oscillator.js";
 import type { Random } from "./random.js";
 import type { Scheduler } from "./scheduler.js";
-
-export interface SimKeyValue {
-  readonly key: string;
-  readonly value: string;
-  readonly createRevision: bigint;
-  readonly modRevision: bigint;
-  /** `0n`: bound to no lease. */
-  readonly lease: bigint;
-}
-
-/** Every answer says how far the store was, and by whose word. */
-export interface SimHeader {
-  readonly revision: bigint;
-  readonly raftTerm: bigint;
-}
-
-export interface SimRange {
-  readonly key: string;
-  /** All keys that start with `key`. */
-  readonly prefix?: boolean;
-  readonly maxCreateRevision?: bigint;
-  /** By create revision. */
-  readonly order?: "ascending" | "descending";
-  readonly limit?: number;
-}
-
-/** Holds if the key's create (or mod) revision is this; `0n` = the key does not exist. */
-export type SimCompare =
-  | { readonly key: string; readonly createRevision: bigint }
-  | { readonly key: string; readonly modRevision: bigint };
-
-export type SimOp =
-  | { readonly range: SimRange }
-  | { readonly put: { readonly key: string; readonly value: string; readonly lease?: bigint } }
-  | { readonly delete: { readonly key: string } };
-
-export interface SimTxn {
-  readonly compare: readonly SimCompare[];
-  readonly success: readonly SimOp[];
-  readonly failure: readonly SimOp[];
-}
-
-export interface SimTxnAnswer {
-  readonly header: SimHeader;
-  readonly succeeded: boolean;
-  /** One list for each operation that ran; empty for puts and deletes. */
-  readonly ranges: readonly (readonly SimKeyValue[])[];
-}
-
-export interface SimWatchEvent {
-  readonly type: "put" | "delete";
-  readonly kv: SimKeyValue;
-}
-
-interface Call {
-  readonly signal: AbortSignal;
-}
-
-/** What one process sees. Every call may fail without saying whether it took effect. */
-export interface SimEtcd {
-  range(range: SimRange, call: Call): Promise<{ header: SimHeader; kvs: readonly SimKeyValue[] }>;
-  txn(txn: SimTxn, call: Call): Promise<SimTxnAnswer>;
-  grant(ttlSeconds: number, call: Call): Promise<{ header: SimHeader; id: bigint; ttlSeconds: number }>;
-  /** `ttlSeconds` 0: there is no such lease. */
-  keepAlive(id: bigint, call: Call): Promise<{ header: SimHeader; ttlSeconds: number }>;
-  revoke(id: bigint, call: Call): Promise<void>;
-  /** Tells of changes of a key (or prefix) from `fromRevision` on, until the signal aborts or the stream breaks. */
-  watch(
-    target: { key: string; prefix?: boolean; fromRevision: bigint },
-    onEvents: (events: readonly SimWatchEvent[], header: SimHeader) => void,
-    call: Call,
-  ): Promise<void>;
-}
 
 interface Lease {
   readonly id: bigint;
@@ -97,30 +39,33 @@ interface Lease {
 
 interface Watcher {
   readonly link: Link;
-  readonly key: string;
-  readonly prefix: boolean;
-  tell(events: readonly SimWatchEvent[]): void;
-  broke(): void;
+  readonly request: WatchRequest;
+  readonly sink: (notice: WatchNotice) => void;
+  /** First revision that was not told yet. */
+  next: bigint;
+  stopped: boolean;
 }
 
 /** etcd refuses to keep leases shorter than this (1.5 x its election timeout, rounded up). */
 const SHORTEST_LEASE_S = 2;
 /** How late the server may notice that a lease has run out. */
 const EXPIRY_SLACK_MS = 500;
+/** How long a broken watch takes to be noticed and resumed. */
+const RESUME_MS = 2_000;
 
 export interface EtcdServerOptions {
   readonly scheduler: Scheduler;
   readonly oscillator: Oscillator;
   readonly random: Random;
-  readonly onChange?: (event: SimWatchEvent) => void;
+  readonly onChange?: (event: WatchEvent) => void;
 }
 
 export class EtcdServer {
-  /** Until then a deposed leader, which is sure it still leads, answers the keep-alives of these processes. */
+  /** Until then a deposed leader, which is sure it still leads, answers the keep-alives of these nodes. */
   readonly deposedFor = new Map<string, number>();
   readonly #options: EtcdServerOptions;
-  readonly #kvs = new Map<string, SimKeyValue>();
-  readonly #log: SimWatchEvent[] = [];
+  readonly #kvs = new Map<string, KeyValue>();
+  readonly #log: WatchEvent[] = [];
   readonly #leases = new Map<bigint, Lease>();
   readonly #watchers = new Set<Watcher>();
   #revision = 1n;
@@ -130,15 +75,23 @@ export class EtcdServer {
     this.#options = options;
   }
 
-  connect(link: Link): SimEtcd {
+  /** The client of one process. */
+  connect(link: Link, clock: Clock): EtcdClient {
+    const call = <T>(
+      what: string,
+      serve: () => T,
+      limits: { signal: AbortSignal; limitMs: number },
+    ): Promise<T> =>
+      bounded(clock, limits.limitMs, limits.signal, `${what} on etcd`, (signal) =>
+        link.call(what, serve, signal),
+      );
     return {
-      range: (range, { signal }) =>
-        link.call("range", () => ({ header: this.#header(), kvs: this.#range(range) }), signal),
-      txn: (txn, { signal }) => link.call("txn", () => this.#txn(txn), signal),
-      grant: (ttlSeconds, { signal }) => link.call("grant", () => this.#grant(ttlSeconds), signal),
-      keepAlive: (id, { signal }) => link.call("keepAlive", () => this.#keepAlive(id, link), signal),
-      revoke: (id, { signal }) => link.call("revoke", () => this.#revoke(id), signal),
-      watch: (target, onEvents, { signal }) => this.#watch(link, target, onEvents, signal),
+      transaction: (transaction, limits) => call("transaction", () => this.#transact(transaction), limits),
+      leaseGrant: (ttl, limits) => call("grant", () => this.#grant(Number(ttl)), limits),
+      leaseKeepAlive: (id, limits) => call("keep-alive", () => this.#keepAlive(id, link), limits),
+      leaseRevoke: (id, limits) => call("revoke", () => this.#revoke(id), limits),
+      watch: (request, sink) => this.#watch(link, request, sink),
+      [Symbol.asyncDispose]: async () => {},
     };
   }
 
@@ -154,60 +107,70 @@ export class EtcdServer {
     for (const lease of this.#leases.values()) this.#extend(lease);
   }
 
-  #header(): SimHeader {
+  #header(): Header {
     return { revision: this.#revision, raftTerm: this.#raftTerm };
   }
 
-  #range(range: SimRange): SimKeyValue[] {
-    const found: SimKeyValue[] = [];
+  #range(range: RangeRequest): KeyValue[] {
+    const found: KeyValue[] = [];
     for (const kv of this.#kvs.values()) {
-      if (range.prefix ? !kv.key.startsWith(range.key) : kv.key !== range.key) continue;
+      if (!within(kv.key, range)) continue;
       if (range.maxCreateRevision !== undefined && kv.createRevision > range.maxCreateRevision) continue;
-      found.push(kv);
+      found.push(range.keysOnly ? { ...kv, value: "" } : kv);
     }
-    const sign = range.order === "descending" ? -1 : 1;
-    found.sort((a, b) => sign * (a.createRevision < b.createRevision ? -1 : 1));
+    if (range.sort === undefined) found.sort((a, b) => (a.key < b.key ? -1 : 1));
+    else {
+      const sign = range.sort === "newest-first" ? -1 : 1;
+      found.sort((a, b) => sign * (a.createRevision < b.createRevision ? -1 : 1));
+    }
     return range.limit === undefined ? found : found.slice(0, range.limit);
   }
 
-  #txn(txn: SimTxn): SimTxnAnswer {
-    const succeeded = txn.compare.every((compare) => this.#holds(compare));
-    const changes: SimWatchEvent[] = [];
-    const ops = succeeded ? txn.success : txn.failure;
+  #transact(transaction: Transaction): TransactionAnswer {
+    const succeeded = transaction.when.every((comparison) => this.#holds(comparison));
+    const changes: WatchEvent[] = [];
     // One transaction is one revision, however many keys it touches.
     const next = this.#revision + 1n;
-    const ranges = ops.map((op) => {
-      if ("range" in op) return this.#range(op.range);
-      const change = "put" in op ? this.#put(op.put, next) : this.#delete(op.delete.key, next);
+    const operations = succeeded ? transaction.then : transaction.otherwise;
+    for (const operation of operations) this.#checkLease(operation);
+    const results = operations.map((operation) => {
+      if (operation.kind === "range") return { kvs: this.#range(operation) };
+      const change =
+        operation.kind === "put" ? this.#put(operation, next) : this.#delete(operation.key, next);
       if (change !== null) changes.push(change);
-      return [];
+      return { kvs: [] };
     });
     if (changes.length > 0) this.#commit(next, changes);
-    return { header: this.#header(), succeeded, ranges };
+    return { ...this.#header(), succeeded, results };
   }
 
-  #holds(compare: SimCompare): boolean {
-    const kv = this.#kvs.get(compare.key);
-    if ("createRevision" in compare) return (kv?.createRevision ?? 0n) === compare.createRevision;
-    return (kv?.modRevision ?? 0n) === compare.modRevision;
+  /** A transaction is carried out whole or not at all. */
+  #checkLease(operation: Operation): void {
+    const lease = operation.kind === "put" ? (operation.lease ?? 0n) : 0n;
+    if (lease !== 0n && !this.#leases.has(lease)) {
+      throw new EtcdError("lost", "unavailable", "etcdserver: requested lease not found");
+    }
   }
 
-  #put(put: { key: string; value: string; lease?: bigint }, revision: bigint): SimWatchEvent {
+  #holds({ target, key, rangeEnd, value }: Comparison): boolean {
+    const kvs = this.#range(rangeEnd === undefined ? { key } : { key, rangeEnd });
+    // Keys that do not exist have revision 0 and lease 0.
+    if (kvs.length === 0) return value === 0n;
+    return kvs.every((kv) => valueOf(kv, target) === value);
+  }
+
+  #put(put: { key: string; value: string; lease?: bigint }, revision: bigint): WatchEvent {
     const previous = this.#kvs.get(put.key);
     const lease = put.lease ?? 0n;
-    if (lease !== 0n) {
-      const held = this.#leases.get(lease);
-      if (held === undefined) throw new ConclaveError("conflict", "etcdserver: requested lease not found");
-      held.keys.add(put.key);
-    }
     if (previous !== undefined && previous.lease !== lease) this.#leases.get(previous.lease)?.keys.delete(put.key);
+    this.#leases.get(lease)?.keys.add(put.key);
     const createRevision = previous?.createRevision ?? revision;
     const kv = { key: put.key, value: put.value, createRevision, modRevision: revision, lease };
     this.#kvs.set(put.key, kv);
     return { type: "put", kv };
   }
 
-  #delete(key: string, revision: bigint): SimWatchEvent | null {
+  #delete(key: string, revision: bigint): WatchEvent | null {
     const kv = this.#kvs.get(key);
     if (kv === undefined) return null;
     this.#kvs.delete(key);
@@ -215,34 +178,33 @@ export class EtcdServer {
     return { type: "delete", kv: { ...kv, modRevision: revision } };
   }
 
-  #commit(revision: bigint, changes: SimWatchEvent[]): void {
+  #commit(revision: bigint, changes: WatchEvent[]): void {
     this.#revision = revision;
     for (const change of changes) {
       this.#log.push(change);
       this.#options.onChange?.(change);
     }
-    this.#tell(changes);
+    for (const watcher of [...this.#watchers]) this.#tell(watcher);
   }
 
-  #grant(ttlSeconds: number): { header: SimHeader; id: bigint; ttlSeconds: number } {
-    const granted = Math.max(SHORTEST_LEASE_S, Math.ceil(ttlSeconds));
+  #grant(ttlSeconds: number): LeaseGrant {
+    const granted = Math.max(SHORTEST_LEASE_S, ttlSeconds);
     const id = BigInt(`0x${this.#options.random.hex(15)}`) + 1n;
     const lease = { id, ttlSeconds: granted, expiresAt: 0, keys: new Set<string>() };
     this.#leases.set(id, lease);
     this.#extend(lease);
     this.#await(lease);
-    return { header: this.#header(), id, ttlSeconds: granted };
+    return { id, ttl: BigInt(granted) };
   }
 
-  #keepAlive(id: bigint, link: Link): { header: SimHeader; ttlSeconds: number } {
+  #keepAlive(id: bigint, link: Link): LeaseLife {
     const lease = this.#leases.get(id);
-    const deposed = this.deposedFor.get(link.process.node.id) ?? 0;
-    if (this.#options.scheduler.now < deposed) {
-      const header = { revision: this.#revision, raftTerm: this.#raftTerm - 1n };
-      return { header, ttlSeconds: lease?.ttlSeconds ?? SHORTEST_LEASE_S };
+    const ttl = BigInt(lease?.ttlSeconds ?? 0);
+    if (this.#options.scheduler.now < (this.deposedFor.get(link.process.node.id) ?? 0)) {
+      return { revision: this.#revision, raftTerm: this.#raftTerm - 1n, ttl: ttl || BigInt(SHORTEST_LEASE_S) };
     }
     if (lease !== undefined) this.#extend(lease);
-    return { header: this.#header(), ttlSeconds: lease?.ttlSeconds ?? 0 };
+    return { ...this.#header(), ttl };
   }
 
   #revoke(id: bigint): void {
@@ -250,7 +212,7 @@ export class EtcdServer {
     if (lease === undefined) return;
     this.#leases.delete(id);
     const revision = this.#revision + 1n;
-    const changes: SimWatchEvent[] = [];
+    const changes: WatchEvent[] = [];
     for (const key of lease.keys) {
       const change = this.#delete(key, revision);
       if (change !== null) changes.push(change);
@@ -274,52 +236,57 @@ export class EtcdServer {
     });
   }
 
-  #watch(
-    link: Link,
-    target: { key: string; prefix?: boolean; fromRevision: bigint },
-    onEvents: (events: readonly SimWatchEvent[], header: SimHeader) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const { key, prefix = false, fromRevision } = target;
-      const watcher: Watcher = {
-        link,
-        key,
-        prefix,
-        tell: (events) => void (signal.aborted || onEvents(events, this.#header())),
-        broke: () => reject(new ConclaveError("unavailable", "the watch broke")),
-      };
-      onAbort(signal, () => {
-        this.#watchers.delete(watcher);
-        resolve();
-      });
-      const arm = (): void => {
-        if (signal.aborted) return;
-        this.#watchers.add(watcher);
-        const missed = this.#log.filter(({ kv }) => kv.modRevision >= fromRevision && concerns(watcher, kv.key));
-        if (missed.length > 0) this.#send(watcher, missed);
-      };
-      link.call("watch", arm, signal).catch(reject);
-    });
-  }
-
-  #tell(changes: readonly SimWatchEvent[]): void {
-    for (const watcher of [...this.#watchers]) {
-      const events = changes.filter(({ kv }) => concerns(watcher, kv.key));
-      if (events.length > 0) this.#send(watcher, events);
-    }
-  }
-
-  #send(watcher: Watcher, events: readonly SimWatchEvent[]): void {
-    const { link } = watcher;
-    if (!link.process.alive) this.#watchers.delete(watcher);
-    else if (!link.notify(() => watcher.tell(events)) && link.breaks()) {
+  #watch(link: Link, request: WatchRequest, sink: (notice: WatchNotice) => void): () => void {
+    const watcher: Watcher = { link, request, sink, next: request.startRevision, stopped: false };
+    const stop = new AbortController();
+    const arm = (): void => {
+      if (watcher.stopped) return;
+      this.#watchers.add(watcher);
+      this.#tell(watcher);
+    };
+    // Arming takes a round trip; one that gets lost is tried again, like a stream that broke.
+    link.call("watch", arm, stop.signal).catch(() => this.#resume(watcher));
+    return () => {
+      watcher.stopped = true;
       this.#watchers.delete(watcher);
-      if (link.coin()) link.notify(() => watcher.broke());
-    }
+      stop.abort();
+    };
+  }
+
+  /** Tells what was not told yet. If that gets lost the stream is broken: nothing more comes before it is resumed. */
+  #tell(watcher: Watcher): void {
+    const { link, request } = watcher;
+    if (!link.process.alive || watcher.stopped) return void this.#watchers.delete(watcher);
+    const events = this.#log.filter(
+      ({ type, kv }) => kv.modRevision >= watcher.next && within(kv.key, request) && request.skip !== `${type}s`,
+    );
+    if (events.length === 0) return;
+    const told = link.notify(() => {
+      if (!watcher.stopped) watcher.sink({ kind: "events", events });
+    });
+    if (told) watcher.next = this.#revision + 1n;
+    else if (link.breaks()) {
+      this.#watchers.delete(watcher);
+      this.#resume(watcher);
+    } else watcher.next = this.#revision + 1n;
+  }
+
+  /** Half of the broken streams are noticed in a while; the others hang for good. */
+  #resume(watcher: Watcher): void {
+    if (watcher.stopped || !watcher.link.process.alive || watcher.link.coin()) return;
+    const { scheduler, random } = this.#options;
+    scheduler.quietly(scheduler.now + random.next() * RESUME_MS, () => {
+      this.#watchers.add(watcher);
+      this.#tell(watcher);
+    });
   }
 }
 
-function concerns(watcher: { key: string; prefix: boolean }, key: string): boolean {
-  return watcher.prefix ? key.startsWith(watcher.key) : key === watcher.key;
+function within(key: string, { key: from, rangeEnd }: { key: string; rangeEnd?: string }): boolean {
+  return rangeEnd === undefined ? key === from : key >= from && key < rangeEnd;
+}
+
+function valueOf(kv: KeyValue, target: Comparison["target"]): bigint {
+  if (target === "create") return kv.createRevision;
+  return target === "mod" ? kv.modRevision : kv.lease;
 }

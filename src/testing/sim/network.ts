@@ -73,6 +73,8 @@ export class Link {
     readonly trouble: Trouble,
     readonly plan: Plan,
     purpose: string,
+    /** Whether a request can arrive twice: over one connection it cannot. */
+    readonly twice = true,
   ) {
     this.#random = process.stream(`link/${purpose}`);
   }
@@ -133,7 +135,7 @@ export class Link {
         this.#answer(fate.answerMs, () => settle(() => (result.ok ? resolve(result.value) : reject(result.error))));
       };
       this.#arriveAfter(fate.requestMs, arrive);
-      if (fate.duplicateMs > 0) this.#arriveAfter(fate.duplicateMs, () => void attempt(serve, "none", what));
+      if (fate.duplicateMs > 0 && this.twice) this.#arriveAfter(fate.duplicateMs, () => void attempt(serve, "none", what));
     });
   }
 

@@ -88,6 +88,10 @@ export interface Plan {
   readonly laggard: number;
   /** Whoever is elected publishes many values at once. */
   readonly chatty: boolean;
+  /** etcd: one key instead of a queue of them. */
+  readonly oneKey: boolean;
+  /** etcd: a second election in every process, on the same lease. */
+  readonly side: boolean;
   /** How often the getters are asked: after every event, or only now and then, so that the timers must do their part. */
   readonly probe: "always" | "seldom";
   readonly faults: readonly Fault[];
@@ -144,13 +148,15 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     foreign: store === "observer" && random.chance(0.3),
     laggard: random.chance(0.4) ? random.whole(1, nodes) : 0,
     chatty: random.chance(store === "file" ? 0.3 : 0.05),
+    oneKey: store === "queue" && random.chance(0.3),
+    side: store === "queue" && random.chance(0.3),
     probe: random.chance(0.7) ? "always" : "seldom",
     faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs }),
   };
 }
 
 /** How often each store is drawn. */
-const WEIGHTS: Record<StoreKind, number> = { observer: 30, timed: 25, queue: 30, file: 15 };
+const WEIGHTS: Record<StoreKind, number> = { observer: 33, timed: 30, queue: 25, file: 12 };
 
 function drawStore(random: Random, stores: readonly StoreKind[]): StoreKind {
   let roll = random.next() * stores.reduce((sum, store) => sum + WEIGHTS[store], 0);

@@ -98,6 +98,8 @@ function* simplifications(plan: Plan): Generator<Plan> {
   if (plan.maxTermMs !== null) yield { ...plan, maxTermMs: null };
   if (plan.laggard > 0) yield { ...plan, laggard: 0 };
   if (plan.chatty) yield { ...plan, chatty: false };
+  if (plan.oneKey) yield { ...plan, oneKey: false };
+  if (plan.side) yield { ...plan, side: false };
   if (plan.sameId) yield { ...plan, sameId: false };
   if (plan.ttlShare !== 1) yield { ...plan, ttlShare: 1 };
   if (plan.foreign) yield { ...plan, foreign: false };

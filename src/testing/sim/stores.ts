@@ -1,4 +1,5 @@
 /** The four stores that candidates stand before, each with its way of being reached and of going wrong. */
+import { etcdBackend } from "../../backends/etcd/index.js";
 import { decodeEnvelope } from "../../backends/file/envelope.js";
 import { fileBackend } from "../../backends/file/index.js";
 import type { Backend, Entry, Guarantees, RecordStore } from "../../core/backend.js";
@@ -6,7 +7,7 @@ import { ConclaveError } from "../../core/errors.js";
 import { recordBackend } from "../../record/backend.js";
 import { decodeLease, textLeases } from "../../record/codec.js";
 import type { LeaseRecord } from "../../record/lease.js";
-import type { SimClock } from "./clock.js";
+import { SimClock } from "./clock.js";
 import { Disk, DiskCalls } from "./disk.js";
 import { EtcdServer } from "./etcd-server.js";
 import type { Monitor } from "./monitor.js";
@@ -15,12 +16,11 @@ import type { StoreHost, Trouble } from "./network.js";
 import type { SimProcess } from "./node.js";
 import { drawRate, Oscillator } from "./oscillator.js";
 import type { Plan } from "./plan.js";
-import { QueueBackend } from "./queue-backend.js";
 import { Random } from "./random.js";
 import { RecordServer } from "./record-server.js";
 
-/** Requests of one election, counted. */
-export interface Traffic {
+/** Requests that were made and not answered, and who is told of each. */
+interface Traffic {
   readonly pending: number;
   onCall: ((what: string) => void) | undefined;
 }
@@ -28,6 +28,8 @@ export interface Traffic {
 export interface Connection {
   readonly backend: Backend;
   readonly traffic: Traffic;
+  /** Closes the backend, unless another election of the process still uses it; `late` hears of whatever is left of it. */
+  close(late: (what: string) => void): Promise<void>;
 }
 
 export interface Store {
@@ -96,7 +98,7 @@ function observerStore({ plan, host, monitor }: StoreOptions): Store {
       const texts = server.connect(link);
       const leases = textLeases(plan.foreign && process.node.index === 1 ? foreign(texts) : texts);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "observer" };
-      return { backend: recordBackend({ name: "sim-observer", guarantees, leases, records: noRecords, clock }), traffic: link };
+      return own(recordBackend({ name: "sim-observer", guarantees, leases, records: noRecords, clock }), link);
     },
   };
 }
@@ -119,7 +121,7 @@ function timedStore({ plan, host, monitor }: StoreOptions): Store {
       const link = new Link(process, host, trouble, plan, purpose);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "store" };
       const leases = server.connect(link);
-      return { backend: recordBackend({ name: "sim-timed", guarantees, leases, records: noRecords, clock }), traffic: link };
+      return own(recordBackend({ name: "sim-timed", guarantees, leases, records: noRecords, clock }), link);
     },
   };
 }
@@ -132,6 +134,7 @@ function queueStore({ plan, host, monitor }: StoreOptions): Store {
     random,
     onChange: ({ type, kv }) => monitor.note(`store: ${type} ${kv.key} ${kv.createRevision} ${kv.value}`),
   });
+  const backends = new Map<SimProcess, Shared>();
   return {
     holds: (token) => server.has(token),
     losePower: () => server.failOver(),
@@ -139,9 +142,16 @@ function queueStore({ plan, host, monitor }: StoreOptions): Store {
       server.deposedFor.set(node, untilTime);
       server.failOver();
     },
-    connect: (clock, process, trouble, purpose) => {
-      const link = new Link(process, host, trouble, plan, purpose);
-      return { backend: new QueueBackend(clock, server.connect(link)), traffic: link };
+    connect: (_, process, trouble, purpose) => {
+      let shared = backends.get(process);
+      if (shared === undefined) {
+        const clock = new SimClock(process, `etcd/${purpose}`);
+        const link = new Link(process, host, trouble, plan, `etcd/${purpose}`, false);
+        const layout = plan.oneKey ? "key" : "queue";
+        shared = { users: 0, clock, link, backend: etcdBackend({ client: server.connect(link, clock), clock, layout }) };
+        backends.set(process, shared);
+      }
+      return share(shared, () => backends.delete(process));
     },
   };
 }
@@ -161,9 +171,49 @@ function fileStore({ plan, host, monitor }: StoreOptions): Store {
     connect: (clock, process, trouble, purpose) => {
       const calls = new DiskCalls(process, host, trouble, plan, purpose);
       const fs = disk.connect(calls);
-      return { backend: fileBackend({ fs, clock, directory: "/sim", deadProcessRule: false }), traffic: calls };
+      // A system call cannot be called back: what is under way may end, but nothing may be written any more.
+      const backend = fileBackend({ fs, clock, directory: "/sim", deadProcessRule: false });
+      return { ...own(backend, calls), close: (late) => closeFiles(backend, calls, late) };
     },
   };
+}
+
+/** A backend that serves one election alone. */
+function own(backend: Backend, traffic: Traffic): Connection {
+  return { backend, traffic, close: (late) => closeBackend(backend, traffic, late) };
+}
+
+async function closeBackend(backend: Backend, traffic: Traffic, late: (what: string) => void): Promise<void> {
+  await backend[Symbol.asyncDispose]();
+  await null;
+  if (traffic.pending > 0) late(`${traffic.pending} requests are still waited for`);
+  traffic.onCall = (what) => late(`the store was asked: ${what}`);
+}
+
+async function closeFiles(backend: Backend, traffic: Traffic, late: (what: string) => void): Promise<void> {
+  await backend[Symbol.asyncDispose]();
+  traffic.onCall = (what) => void (what === "link" && late("a record was written"));
+}
+
+/** One backend for all elections of a process, with a clock of its own. */
+interface Shared {
+  users: number;
+  readonly clock: SimClock;
+  readonly link: Link;
+  readonly backend: Backend;
+}
+
+function share(shared: Shared, forget: () => void): Connection {
+  const { backend, clock, link } = shared;
+  shared.users++;
+  const close = async (late: (what: string) => void): Promise<void> => {
+    if (--shared.users > 0) return;
+    forget();
+    await closeBackend(backend, link, late);
+    if (clock.pending > 0) late(`${clock.pending} timers of the backend are still set`);
+    clock.retired = late;
+  };
+  return { backend, traffic: link, close };
 }
 
 const ordinary: Omit<Store, "connect"> = { losePower: () => {}, depose: () => {}, holds: () => undefined };

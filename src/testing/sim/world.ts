@@ -7,12 +7,13 @@ import type { Rule, Violation } from "./monitor.js";
 import { noTrouble, StoreHost } from "./network.js";
 import type { Trouble } from "./network.js";
 import { SimNode } from "./node.js";
+import type { SimProcess } from "./node.js";
 import { drawRate, Oscillator } from "./oscillator.js";
 import type { Plan } from "./plan.js";
 import { Random } from "./random.js";
 import { FencedResource } from "./resource.js";
 import { Scheduler } from "./scheduler.js";
-import { openStore } from "./stores.js";
+import { ELECTION, openStore } from "./stores.js";
 import type { Store } from "./stores.js";
 import type { SubjectFactory } from "./subject.js";
 import { Trace } from "./trace.js";
@@ -50,6 +51,8 @@ export interface Outcome {
 /** What happens on a node besides running. */
 export class Seat {
   contestant: Contestant | undefined;
+  /** The same in the other election. */
+  side: Contestant | undefined;
   readonly trouble: Trouble = noTrouble();
   serial = 0;
   constructor(readonly node: SimNode) {}
@@ -57,6 +60,8 @@ export class Seat {
 
 /** Some thirty times as many as an ordinary schedule has. */
 const MOST_EVENTS = 100_000;
+
+const SIDE = "side";
 
 const WALL_START = Date.UTC(2025, 0, 1);
 
@@ -66,6 +71,8 @@ export class World {
   readonly trace: Trace;
   readonly host: StoreHost;
   readonly store: Store;
+  /** The other election that processes stand in besides, if they do. */
+  readonly side: { readonly monitor: Monitor; readonly resource: FencedResource } | undefined;
   readonly seats: readonly Seat[];
   readonly resource: FencedResource;
   readonly #options: SimulateOptions;
@@ -86,6 +93,11 @@ export class World {
     this.monitor.vacancy = () => this.store.vacancy?.();
     this.monitor.holds = (token) => this.store.holds(token);
     this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
+    if (plan.side) {
+      const monitor = new Monitor(this.scheduler, this.trace, 0);
+      monitor.ignored = new Set(options.ignore);
+      this.side = { monitor, resource: new FencedResource(this.scheduler, monitor, new Random(plan.seed, "side")) };
+    }
     this.seats = Array.from({ length: plan.nodes }, (_, i) => this.#seat(i + 1));
   }
 
@@ -105,7 +117,7 @@ export class World {
     this.trace.number(scheduler.count);
     return {
       plan,
-      violation: monitor.violation,
+      violation: this.#violation,
       terms: monitor.terms,
       faults: plan.faults.length,
       virtualMs: plan.horizonMs,
@@ -128,12 +140,19 @@ export class World {
   open(seat: Seat): void {
     const { process } = seat.node;
     if (process === undefined) return;
-    seat.contestant = new Contestant({
+    seat.contestant = this.#contestant(seat, process, ELECTION, ++seat.serial);
+    if (this.side !== undefined) seat.side ??= this.#contestant(seat, process, SIDE, 1);
+  }
+
+  #contestant(seat: Seat, process: SimProcess, election: string, serial: number): Contestant {
+    const { monitor, resource } = (election === SIDE ? this.side : undefined) ?? this;
+    return new Contestant({
       process,
-      serial: ++seat.serial,
+      election,
+      serial,
       plan: this.plan,
-      monitor: this.monitor,
-      resource: this.resource,
+      monitor,
+      resource,
       elect: this.#options.elect ?? ((subject) => new Election(subject)),
       connect: (clock, owner, purpose) => this.store.connect(clock, owner, seat.trouble, purpose),
     });
@@ -155,8 +174,10 @@ export class World {
     if (process === undefined) return;
     this.monitor.note(`${process.label} is killed`);
     this.monitor.forget(process);
+    this.side?.monitor.forget(process);
     seat.node.kill();
     seat.contestant = undefined;
+    seat.side = undefined;
   }
 
   #seat(index: number): Seat {
@@ -184,19 +205,25 @@ export class World {
     scheduler.quietly(plan.horizonMs, someoneLed(plan.horizonMs - patience, "before the end"));
   }
 
+  get #violation(): Violation | undefined {
+    return this.monitor.violation ?? this.side?.monitor.violation;
+  }
+
   #settled(): boolean {
     this.trace.number(this.scheduler.now);
     if (this.scheduler.count > MOST_EVENTS) this.monitor.violate("hot-loop", `more than ${MOST_EVENTS} events: something spins`);
-    return this.monitor.probe(false);
+    const main = this.monitor.probe(false);
+    const side = this.side?.monitor.probe(false) ?? false;
+    return main || side;
   }
 
   /** In the end everyone closes, and nothing may be left. */
   async #closeAll(): Promise<void> {
     const { plan, scheduler, monitor } = this;
-    if (monitor.violation !== undefined) return;
+    if (this.#violation !== undefined) return;
     let open = 0;
     scheduler.at(plan.horizonMs, () => {
-      for (const { contestant } of this.seats) {
+      for (const contestant of this.seats.flatMap((seat) => [seat.contestant, seat.side])) {
         if (contestant === undefined || !contestant.open) continue;
         open++;
         contestant.close().then(
@@ -206,7 +233,7 @@ export class World {
       }
     });
     await scheduler.run(plan.horizonMs + 4 * plan.ttlMs, () => this.#settled());
-    if (open > 0) monitor.violate("after-close", `close() of ${open} elections did not resolve within 4 x ttl`);
+    if (open > 0 && this.#violation === undefined) monitor.violate("after-close", `close() of ${open} elections did not resolve within 4 x ttl`);
   }
 }
 
