@@ -20,6 +20,9 @@ class PlainSignal {
     this.#listeners.delete(listener);
   }
 
+  /** Never warns. */
+  setMaxListeners(): void {}
+
   throwIfAborted(): void {
     if (this.aborted) throw this.reason;
   }

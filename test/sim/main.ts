@@ -52,7 +52,11 @@ async function main(): Promise<number> {
   return runMany(whole("--from", values.from), whole("--seeds", values.seeds), stores);
 }
 
-async function runMany(from: number, seeds: number, stores: readonly StoreKind[] | undefined): Promise<number> {
+async function runMany(
+  from: number,
+  seeds: number,
+  stores: readonly StoreKind[] | undefined,
+): Promise<number> {
   const startedAt = performance.now();
   const totals = await collect(from, seeds, stores);
   const seconds = (performance.now() - startedAt) / 1000;
@@ -78,7 +82,11 @@ async function runMany(from: number, seeds: number, stores: readonly StoreKind[]
   return totals.failures.length === 0 && complaints.length === 0 ? 0 : 1;
 }
 
-async function collect(from: number, seeds: number, stores: readonly StoreKind[] | undefined): Promise<Totals> {
+async function collect(
+  from: number,
+  seeds: number,
+  stores: readonly StoreKind[] | undefined,
+): Promise<Totals> {
   const totals: Totals = {
     seeds: 0,
     terms: [],
@@ -94,7 +102,13 @@ async function collect(from: number, seeds: number, stores: readonly StoreKind[]
   const end = from + seeds;
   const work = async (worker: Worker): Promise<void> => {
     while (next < end) {
-      const batch = { from: next, count: Math.min(BATCH, end - next), stores, twiceEvery: TWICE_EVERY, stopAtFirst: false };
+      const batch = {
+        from: next,
+        count: Math.min(BATCH, end - next),
+        stores,
+        twiceEvery: TWICE_EVERY,
+        stopAtFirst: false,
+      };
       next += batch.count;
       add(totals, await worker.run(batch));
     }
@@ -124,10 +138,12 @@ function add(totals: Totals, result: BatchResult): void {
 /** A run that tested nothing must not be green. */
 function judge(totals: Totals): string[] {
   const complaints: string[] = [];
-  if (median(totals.terms) < 5) complaints.push(`RED: the median schedule has ${median(totals.terms)} terms; at least 5 are needed`);
+  if (median(totals.terms) < 5)
+    complaints.push(`RED: the median schedule has ${median(totals.terms)} terms; at least 5 are needed`);
   const fewest = Math.min(...totals.faults);
   if (fewest < 8) complaints.push(`RED: a schedule had ${fewest} faults; at least 8 are needed`);
-  if (totals.leastVirtualMs < 60_000) complaints.push(`RED: a schedule lasted ${totals.leastVirtualMs} ms; at least 60000 are needed`);
+  if (totals.leastVirtualMs < 60_000)
+    complaints.push(`RED: a schedule lasted ${totals.leastVirtualMs} ms; at least 60000 are needed`);
   return complaints;
 }
 
@@ -137,7 +153,8 @@ function median(numbers: readonly number[]): number {
 
 function whole(name: string, text: string): number {
   const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${name} takes a whole number, not "${text}"`);
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new Error(`${name} takes a whole number, not "${text}"`);
   return number;
 }
 

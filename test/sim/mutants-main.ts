@@ -62,7 +62,14 @@ async function tryMutant(mutant: Mutant, most: number): Promise<Verdict> {
     try {
       while (seeds < most) {
         const count = Math.min(seeds === 0 ? FIRST_BATCH : BATCH, most - seeds);
-        const batch = { from: 1 + seeds, count, stores: mutant.stores, twiceEvery: 0, stopAtFirst: true, ignore: mutant.ignore };
+        const batch = {
+          from: 1 + seeds,
+          count,
+          stores: mutant.stores,
+          twiceEvery: 0,
+          stopAtFirst: true,
+          ignore: mutant.ignore,
+        };
         const result = await worker.run(batch);
         seeds += result.seeds;
         const [failure] = result.failures;
@@ -73,7 +80,12 @@ async function tryMutant(mutant: Mutant, most: number): Promise<Verdict> {
       worker.stop();
     }
   } catch (error) {
-    return { mutant, seeds, caught: undefined, problem: error instanceof Error ? error.message : String(error) };
+    return {
+      mutant,
+      seeds,
+      caught: undefined,
+      problem: error instanceof Error ? error.message : String(error),
+    };
   } finally {
     await rm(tree, { recursive: true, force: true });
   }

@@ -78,7 +78,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: "held is a flag set by a timer",
     rule: "held is computed from the clock at the call",
     ignore: SEEN,
-    edits: [{ file: TERM, find: "return this.remainingMs > 0;", replace: 'return this.#phase.kind !== "over";' }],
+    edits: [
+      { file: TERM, find: "return this.remainingMs > 0;", replace: 'return this.#phase.kind !== "over";' },
+    ],
   },
   {
     name: "the getter does not end the term",
@@ -95,7 +97,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "no watchdog",
     rule: "two independent arms: the watchdog ends the term while a renewal hangs",
-    edits: [{ file: KEEPER, find: "        this.#guard();\n        void this.#renew();", replace: "        void this.#renew();" }],
+    edits: [
+      {
+        file: KEEPER,
+        find: "        this.#guard();\n        void this.#renew();",
+        replace: "        void this.#renew();",
+      },
+    ],
   },
   {
     name: "the renew timer re-arms the deadline",
@@ -105,7 +113,8 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: KEEPER,
         find: "const answer = await this.#ask(left);",
-        replace: "this.#deadline.extend(base.now, this.#hold.ttlMs, base); const answer = await this.#ask(left);",
+        replace:
+          "this.#deadline.extend(base.now, this.#hold.ttlMs, base); const answer = await this.#ask(left);",
       },
     ],
   },
@@ -117,14 +126,17 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: KEEPER,
         find: "this.#endanger(error);\n",
-        replace: "this.#deadline.extend(this.#clock.now(), this.#hold.ttlMs, readClocks(this.#clock)); this.#endanger(error);\n",
+        replace:
+          "this.#deadline.extend(this.#clock.now(), this.#hold.ttlMs, readClocks(this.#clock)); this.#endanger(error);\n",
       },
     ],
   },
   {
     name: "don't-know of a renewal is taken for lost",
     rule: "don't-know never turns into no",
-    edits: [{ file: KEEPER, find: "this.#endanger(error);\n", replace: "return this.#lose(String(error));\n" }],
+    edits: [
+      { file: KEEPER, find: "this.#endanger(error);\n", replace: "return this.#lose(String(error));\n" },
+    ],
   },
   {
     name: "don't-know of a write is taken for written",
@@ -194,7 +206,11 @@ export const MUTANTS: readonly Mutant[] = [
         replace: `const hold = await this.#acquire(candidacy, verdict.expected, signal);
                     if (hold !== null && entry?.record.holder === candidacy.candidate) hold.token = entry.record.token ?? entry.version;`,
       },
-      { file: ELECTION, find: "if (token > this.#ownToken && token >= this.#seenToken)", replace: "if (true)" },
+      {
+        file: ELECTION,
+        find: "if (token > this.#ownToken && token >= this.#seenToken)",
+        replace: "if (true)",
+      },
     ],
   },
   {
@@ -211,7 +227,8 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: RECORD,
         find: "const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
-        replace: "const before = this.#clock.now(); const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
+        replace:
+          "const before = this.#clock.now(); const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
       },
       {
         file: RECORD,
@@ -224,7 +241,13 @@ export const MUTANTS: readonly Mutant[] = [
     name: "challenger waits its own ttl instead of the record's",
     rule: "a record names the ttl that others wait",
     stores: ["observer", "file"],
-    edits: [{ file: LEASE, find: "const ttlMs = entry.record.ttlMs ?? ownTtlMs;", replace: "const ttlMs = ownTtlMs;" }],
+    edits: [
+      {
+        file: LEASE,
+        find: "const ttlMs = entry.record.ttlMs ?? ownTtlMs;",
+        replace: "const ttlMs = ownTtlMs;",
+      },
+    ],
   },
   {
     name: "unreadable record is free",
@@ -256,14 +279,21 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: KEEPER,
         find: "const timeout = sleep(this.#clock, this.#timing.drainMs, waiting.signal).then(() => false);",
-        replace: "const timeout = sleep(this.#clock, this.#timing.drainMs / 4, waiting.signal).then(() => true);",
+        replace:
+          "const timeout = sleep(this.#clock, this.#timing.drainMs / 4, waiting.signal).then(() => true);",
       },
     ],
   },
   {
     name: "next term before the last work has settled",
     rule: "the next term starts only after the last one's work has settled",
-    edits: [{ file: WORK, find: "return settle(term, finished, options);", replace: 'return { kind: "returned" };' }],
+    edits: [
+      {
+        file: WORK,
+        find: "return settle(term, finished, options);",
+        replace: 'return { kind: "returned" };',
+      },
+    ],
   },
   {
     name: "a timer outlives the term",
@@ -273,7 +303,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "end reported twice",
     rule: "exactly one end per term",
-    edits: [{ file: KEEPER, find: "        this.#report(end);\n    }", replace: "        this.#report(end); this.#report(end);\n    }" }],
+    edits: [
+      {
+        file: KEEPER,
+        find: "        this.#report(end);\n    }",
+        replace: "        this.#report(end); this.#report(end);\n    }",
+      },
+    ],
   },
   {
     name: "observers go back",
@@ -350,7 +386,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: "etcd: keep-alives of a deposed leader count",
     rule: "a renewal counts only if both answers carry the same raft term",
     stores: ["queue"],
-    edits: [{ file: SHARED_LEASE, find: "if (life.raftTerm !== answer.raftTerm) {", replace: "if (false) {" }],
+    edits: [
+      { file: SHARED_LEASE, find: "if (life.raftTerm !== answer.raftTerm) {", replace: "if (false) {" },
+    ],
   },
   {
     name: "etcd: resigns by revoking the shared lease",
@@ -374,6 +412,12 @@ export const MUTANTS: readonly Mutant[] = [
     name: "etcd: waits for its watch alone",
     rule: "every push has a poll underneath",
     stores: ["queue"],
-    edits: [{ file: SHARED_LEASE, find: "if (seat.predecessor !== undefined && !isStill(", replace: "if (false && !isStill(" }],
+    edits: [
+      {
+        file: SHARED_LEASE,
+        find: "if (seat.predecessor !== undefined && !isStill(",
+        replace: "if (false && !isStill(",
+      },
+    ],
   },
 ];

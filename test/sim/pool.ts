@@ -26,8 +26,12 @@ export class Worker {
         settle();
       };
       const answered = (result: unknown): void => end(() => resolve(result as BatchResult))();
-      const died = end(() => reject(new Error(`a worker died on seeds ${batch.from}…${batch.from + batch.count - 1}`)));
-      const stuck = end(() => reject(new Error(`a worker hangs on seeds ${batch.from}…${batch.from + batch.count - 1}`)));
+      const died = end(() =>
+        reject(new Error(`a worker died on seeds ${batch.from}…${batch.from + batch.count - 1}`)),
+      );
+      const stuck = end(() =>
+        reject(new Error(`a worker hangs on seeds ${batch.from}…${batch.from + batch.count - 1}`)),
+      );
       const timer = setTimeout(stuck, LONGEST_BATCH_MS);
       this.#child.on("message", answered);
       this.#child.on("exit", died);

@@ -10,7 +10,9 @@ export async function explain(plan: Plan, print: (line: string) => void): Promis
   const outcome = await run(plan);
   const { violation } = outcome;
   if (violation === undefined) {
-    print(`seed ${plan.seed}: no violation; ${outcome.terms} terms, ${outcome.faults} faults, hash ${outcome.hash}`);
+    print(
+      `seed ${plan.seed}: no violation; ${outcome.terms} terms, ${outcome.faults} faults, hash ${outcome.hash}`,
+    );
     return outcome;
   }
   print(`seed ${plan.seed}: ${violation.rule} at ${(violation.t / 1000).toFixed(3)} s: ${violation.detail}`);
@@ -25,6 +27,10 @@ export async function explain(plan: Plan, print: (line: string) => void): Promis
   return small;
 }
 
-export function explainSeed(seed: number, options: PlanOptions, print: (line: string) => void): Promise<Outcome> {
+export function explainSeed(
+  seed: number,
+  options: PlanOptions,
+  print: (line: string) => void,
+): Promise<Outcome> {
   return explain(planOf(seed, options), print);
 }

@@ -49,7 +49,12 @@ async function runBatch(batch: Batch): Promise<BatchResult> {
       const again = await simulate(plan, { rejections });
       twice++;
       if (again.hash !== outcome.hash) {
-        failures.push({ seed, store: plan.store, rule: "determinism", detail: `${outcome.hash} and then ${again.hash}` });
+        failures.push({
+          seed,
+          store: plan.store,
+          rule: "determinism",
+          detail: `${outcome.hash} and then ${again.hash}`,
+        });
       }
     }
     if (batch.stopAtFirst && failures.length > 0) break;

@@ -65,7 +65,13 @@ export class Contestant {
     this.#election = elect({
       name: options.election,
       id: plan.sameId ? "node" : process.node.id,
-      backend: spied(this.#connection.backend, { owner: this.owner, clock: this.#clock, monitor, drainMs, marginMs: marginOf(ttlMs) }),
+      backend: spied(this.#connection.backend, {
+        owner: this.owner,
+        clock: this.#clock,
+        monitor,
+        drainMs,
+        marginMs: marginOf(ttlMs),
+      }),
       clock: this.#clock,
       ttlMs,
       retryMs: plan.retryMs,
@@ -75,7 +81,9 @@ export class Contestant {
     this.#watchCalls();
     this.#listen();
     const style = this.#random.chance(0.8) ? this.#run() : this.#campaign();
-    style.catch((error: unknown) => monitor.violate("unhandled", `${this.owner}: run() rejected: ${String(error)}`));
+    style.catch((error: unknown) =>
+      monitor.violate("unhandled", `${this.owner}: run() rejected: ${String(error)}`),
+    );
     if (this.#random.chance(0.25)) void this.#follow();
   }
 
@@ -84,11 +92,15 @@ export class Contestant {
   }
 
   resign(): void {
-    this.#election.resign().catch((error: unknown) => this.#monitor.note(`${this.owner} resign failed: ${text(error)}`));
+    this.#election
+      .resign()
+      .catch((error: unknown) => this.#monitor.note(`${this.owner} resign failed: ${text(error)}`));
   }
 
   proclaim(value: string): void {
-    this.#term?.term.proclaim(value).catch((error: unknown) => this.#monitor.note(`${this.owner} proclaim failed: ${text(error)}`));
+    this.#term?.term
+      .proclaim(value)
+      .catch((error: unknown) => this.#monitor.note(`${this.owner} proclaim failed: ${text(error)}`));
   }
 
   /** Publishes so many values, one after the other, that all that is kept of the past is overwritten. */
@@ -121,7 +133,8 @@ export class Contestant {
     this.#state = "closed";
     this.#monitor.note(`${this.owner} closed`);
     this.#stop.abort();
-    const late = (what: string): void => this.#monitor.violate("after-close", `${this.owner} after close: ${what}`);
+    const late = (what: string): void =>
+      this.#monitor.violate("after-close", `${this.owner} after close: ${what}`);
     await this.#connection.close(late);
     if (this.#clock.pending > 0) late(`${this.#clock.pending} timers are still set`);
     for (const { token } of this.#monitor.unended(this.owner)) late(`the end of term ${token} was not told`);
@@ -136,13 +149,18 @@ export class Contestant {
       const current = Math.floor(this.process.node.scheduler.now / this.#plan.ttlMs);
       calls = current === window ? calls + 1 : 1;
       window = current;
-      if (calls > most) this.#monitor.violate("hot-loop", `${this.owner} asked the store ${calls} times within one ttl (${what})`);
+      if (calls > most)
+        this.#monitor.violate(
+          "hot-loop",
+          `${this.owner} asked the store ${calls} times within one ttl (${what})`,
+        );
     };
   }
 
   #listen(): void {
     const late = (what: string): void => {
-      if (this.#state === "closed") this.#monitor.violate("after-close", `${this.owner} after close: ${what}`);
+      if (this.#state === "closed")
+        this.#monitor.violate("after-close", `${this.owner} after close: ${what}`);
     };
     // A process that was killed in this very instant says nothing any more.
     this.#election.on("elected", ({ term }) => {
@@ -188,8 +206,13 @@ export class Contestant {
 
   async #work(term: SubjectTerm, kind: "running" | "own" = "running"): Promise<void> {
     const record = this.#opened(term);
-    if (this.#runs > 0) this.#monitor.violate("work-overlap", `${this.owner} began work for ${term.token} before its last work settled`);
-    if (this.#state === "closed") this.#monitor.violate("after-close", `${this.owner} after close: work for ${term.token} began`);
+    if (this.#runs > 0)
+      this.#monitor.violate(
+        "work-overlap",
+        `${this.owner} began work for ${term.token} before its last work settled`,
+      );
+    if (this.#state === "closed")
+      this.#monitor.violate("after-close", `${this.owner} after close: work for ${term.token} began`);
     this.#runs++;
     record.work = kind;
     this.#monitor.probe(true);
@@ -212,7 +235,8 @@ export class Contestant {
       if (this.#order === "throw") throw new Error("the work failed");
       if (this.#order === "return") return;
     }
-    if (random.chance(0.5)) await sleep(this.#workClock, random.between(0, 0.4) * this.#plan.ttlMs, this.#never);
+    if (random.chance(0.5))
+      await sleep(this.#workClock, random.between(0, 0.4) * this.#plan.ttlMs, this.#never);
   }
 
   get #deaf(): boolean {
@@ -232,24 +256,28 @@ export class Contestant {
   #sawNobody(): void {
     const { scheduler, turningSince } = this.process.node;
     const awake = scheduler.now - turningSince > this.#plan.ttlMs;
-    if (awake && this.#monitor.vacancy() === false) this.#monitor.violate("false-vacancy", `${this.owner} saw nobody lead`);
+    if (awake && this.#monitor.vacancy() === false)
+      this.#monitor.violate("false-vacancy", `${this.owner} saw nobody lead`);
   }
 
   async #follow(): Promise<void> {
     let newest = -1n;
     try {
       for await (const leader of this.#election.observe({ signal: this.#stop.signal })) {
-        if (this.#state === "closed") this.#monitor.violate("after-close", `${this.owner} after close: observed a leader`);
+        if (this.#state === "closed")
+          this.#monitor.violate("after-close", `${this.owner} after close: observed a leader`);
         this.#monitor.note(`${this.owner} sees ${leader === null ? "nobody" : leader.token}`);
         if (leader === null) {
           this.#sawNobody();
           continue;
         }
-        if (leader.token < newest) this.#monitor.violate("observer-order", `${this.owner} saw ${leader.token} after ${newest}`);
+        if (leader.token < newest)
+          this.#monitor.violate("observer-order", `${this.owner} saw ${leader.token} after ${newest}`);
         newest = leader.token;
       }
     } catch (error) {
-      if (this.#state === "open") this.#monitor.violate("unhandled", `${this.owner}: observe() threw: ${text(error)}`);
+      if (this.#state === "open")
+        this.#monitor.violate("unhandled", `${this.owner}: observe() threw: ${text(error)}`);
     }
   }
 }
@@ -260,7 +288,12 @@ function marginOf(askedTtlMs: number): (grantedTtlMs: number) => number {
 }
 
 /** Far above what a healthy node needs, far below what a loop without a pause does. */
-const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = { observer: 100, timed: 100, queue: 250, file: 500 };
+const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = {
+  observer: 100,
+  timed: 100,
+  queue: 250,
+  file: 500,
+};
 
 /** More than the file room keeps. */
 const BURST = 20;

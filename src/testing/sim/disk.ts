@@ -43,7 +43,8 @@ export class Disk {
   connect(calls: DiskCalls): FileSystem {
     return {
       list: (directory) => this.#list(calls, directory),
-      read: (path, limitBytes) => calls.make("read", () => this.#find(path)?.data.slice(0, limitBytes) ?? null),
+      read: (path, limitBytes) =>
+        calls.make("read", () => this.#find(path)?.data.slice(0, limitBytes) ?? null),
       create: (path, data, durable) => calls.make("create", () => this.#create(path, { data, durable })),
       link: (from, to) => calls.make("link", () => this.#link(from, to)),
       syncDirectory: (path) =>
@@ -65,7 +66,8 @@ export class Disk {
         if (durable.get(name) !== inode && this.random.chance(0.5)) names.delete(name);
         else if (!inode.durable && this.random.chance(0.5)) inode.data = new Uint8Array();
       }
-      for (const [name, inode] of durable) if (!names.has(name) && this.random.chance(0.5)) names.set(name, inode);
+      for (const [name, inode] of durable)
+        if (!names.has(name) && this.random.chance(0.5)) names.set(name, inode);
       directory.durable = new Map(names);
     }
   }
@@ -129,7 +131,12 @@ export class Disk {
     if (parent !== "") this.#makeDirectory(parent);
   }
 
-  #watch(calls: DiskCalls, directory: string, wake: (name?: string) => void, signal: AbortSignal): Promise<void> {
+  #watch(
+    calls: DiskCalls,
+    directory: string,
+    wake: (name?: string) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
     return new Promise((resolve) => {
       const watcher: Watcher = { directory, calls, wake: (name) => void (signal.aborted || wake(name)) };
       this.#watchers.add(watcher);
@@ -183,7 +190,8 @@ export class DiskCalls {
             settle();
           }),
         );
-      const fail = (error: unknown): void => answer(() => reject(error instanceof Error ? error : new Error(String(error))));
+      const fail = (error: unknown): void =>
+        answer(() => reject(error instanceof Error ? error : new Error(String(error))));
       const step = (): void => {
         try {
           if (fails && !afterwards) throw errno("EIO", what);
@@ -227,12 +235,18 @@ export class DiskCalls {
     const tail = this.#random.next();
     const extra = this.#random.next();
     const longest = this.#random.next() < 0.5 ? this.plan.ttlMs / 2 : TAIL_MAX_MS;
-    const slow = this.#now < this.trouble.delay || this.#now < this.trouble.loss ? TAIL : this.plan.latency.tail / 8;
+    const slow =
+      this.#now < this.trouble.delay || this.#now < this.trouble.loss ? TAIL : this.plan.latency.tail / 8;
     const healthy = this.#now >= this.plan.healAtMs;
     const drag = this.#now < this.host.slowUntil ? (extra * this.plan.ttlMs) / 10 : 0;
     const lags = this.plan.laggard === this.process.node.index && !healthy && tail > 0.8;
     const stuck = Math.max(this.trouble.requestsCut, this.trouble.answersCut, this.#now);
-    const wait = !healthy && tail < slow ? extra * Math.min(longest, this.plan.healAtMs - this.#now) : lags ? extra * 0.2 * this.plan.ttlMs : 0;
+    const wait =
+      !healthy && tail < slow
+        ? extra * Math.min(longest, this.plan.healAtMs - this.#now)
+        : lags
+          ? extra * 0.2 * this.plan.ttlMs
+          : 0;
     scheduler.quietly(this.host.startOf(stuck + base + drag + wait), () => this.process.whenRunning(run));
   }
 }

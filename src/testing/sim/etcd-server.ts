@@ -162,7 +162,8 @@ export class EtcdServer {
   #put(put: { key: string; value: string; lease?: bigint }, revision: bigint): WatchEvent {
     const previous = this.#kvs.get(put.key);
     const lease = put.lease ?? 0n;
-    if (previous !== undefined && previous.lease !== lease) this.#leases.get(previous.lease)?.keys.delete(put.key);
+    if (previous !== undefined && previous.lease !== lease)
+      this.#leases.get(previous.lease)?.keys.delete(put.key);
     this.#leases.get(lease)?.keys.add(put.key);
     const createRevision = previous?.createRevision ?? revision;
     const kv = { key: put.key, value: put.value, createRevision, modRevision: revision, lease };
@@ -201,7 +202,11 @@ export class EtcdServer {
     const lease = this.#leases.get(id);
     const ttl = BigInt(lease?.ttlSeconds ?? 0);
     if (this.#options.scheduler.now < (this.deposedFor.get(link.process.node.id) ?? 0)) {
-      return { revision: this.#revision, raftTerm: this.#raftTerm - 1n, ttl: ttl || BigInt(SHORTEST_LEASE_S) };
+      return {
+        revision: this.#revision,
+        raftTerm: this.#raftTerm - 1n,
+        ttl: ttl || BigInt(SHORTEST_LEASE_S),
+      };
     }
     if (lease !== undefined) this.#extend(lease);
     return { ...this.#header(), ttl };
@@ -258,7 +263,8 @@ export class EtcdServer {
     const { link, request } = watcher;
     if (!link.process.alive || watcher.stopped) return void this.#watchers.delete(watcher);
     const events = this.#log.filter(
-      ({ type, kv }) => kv.modRevision >= watcher.next && within(kv.key, request) && request.skip !== `${type}s`,
+      ({ type, kv }) =>
+        kv.modRevision >= watcher.next && within(kv.key, request) && request.skip !== `${type}s`,
     );
     if (events.length === 0) return;
     const told = link.notify(() => {

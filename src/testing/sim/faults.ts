@@ -44,7 +44,9 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
       for (const each of world.seats) crash(world, each, until);
       return;
     case "rate":
-      return node.setRate(arg < 0.3 ? plan.rates.low : arg > 0.7 ? plan.rates.high : between(plan.rates, arg));
+      return node.setRate(
+        arg < 0.3 ? plan.rates.low : arg > 0.7 ? plan.rates.high : between(plan.rates, arg),
+      );
     case "jump":
       return node.oscillator.jumpWall(jump(arg));
     case "cut":
@@ -58,7 +60,8 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
     case "stale":
     case "errors":
       // Half of them befall everyone.
-      for (const each of arg < 0.5 ? [seat] : world.seats) each.trouble[kind] = Math.max(each.trouble[kind], until);
+      for (const each of arg < 0.5 ? [seat] : world.seats)
+        each.trouble[kind] = Math.max(each.trouble[kind], until);
       if (kind === "stale") seat.trouble.staleSince = arg % 0.5 < 0.25 ? scheduler.now : Infinity;
       return;
     case "slow":

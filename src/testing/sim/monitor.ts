@@ -127,11 +127,17 @@ export class Monitor {
     this.note(`${owner} elected, token ${term.token}`);
     for (const other of this.#byTerm.values()) {
       if (other.owner === owner && !other.ended) {
-        this.violate("one-end", `${owner} was elected with ${term.token} before the end of ${other.token} was told`);
+        this.violate(
+          "one-end",
+          `${owner} was elected with ${term.token} before the end of ${other.token} was told`,
+        );
       }
     }
     if (term.token <= this.#highest) {
-      this.violate("token-order", `${owner} was elected with token ${term.token}, but ${this.#highest} was given before`);
+      this.violate(
+        "token-order",
+        `${owner} was elected with token ${term.token}, but ${this.#highest} was given before`,
+      );
     }
     this.#highest = term.token > this.#highest ? term.token : this.#highest;
     this.#byTerm.set(term, record);
@@ -142,14 +148,16 @@ export class Monitor {
 
   ended(term: SubjectTerm, owner: string, reason: string): void {
     const record = this.#byTerm.get(term);
-    if (record === undefined) return this.violate("one-end", `${owner} was told the end of ${term.token}, which never began`);
+    if (record === undefined)
+      return this.violate("one-end", `${owner} was told the end of ${term.token}, which never began`);
     this.note(`${owner} ended ${term.token}: ${reason}`);
     if (reason === "revoked" && this.holds(term.token) === true) {
       this.violate("false-loss", `${owner} was told that ${term.token} is lost, but the store still had it`);
     }
     if (record.ended) this.violate("one-end", `${owner} was told twice that ${term.token} ended`);
     record.ended = true;
-    if (term.held) this.violate("held-after-end", `${owner} still had token ${term.token} after its end was told`);
+    if (term.held)
+      this.violate("held-after-end", `${owner} still had token ${term.token} after its end was told`);
     this.#open.delete(record);
   }
 
@@ -191,11 +199,15 @@ export class Monitor {
       this.#checkStop(record);
       const held = record.term.held;
       if (record.wasHeld && !held) disturbed = true;
-      if (!record.wasHeld && held) this.violate("held-after-end", `${record.owner} held ${record.token} again after it had not`);
+      if (!record.wasHeld && held)
+        this.violate("held-after-end", `${record.owner} held ${record.token} again after it had not`);
       record.wasHeld = held;
       if (!held) continue;
       if (holder !== undefined) {
-        this.violate("two-leaders", `${holder.owner} (token ${holder.token}) and ${record.owner} (token ${record.token}) both held office`);
+        this.violate(
+          "two-leaders",
+          `${holder.owner} (token ${holder.token}) and ${record.owner} (token ${record.token}) both held office`,
+        );
       }
       holder = record;
     }
@@ -216,7 +228,10 @@ export class Monitor {
     // Timers do not count the sleep of a machine either: there only the getters are quick.
     if (term.signal.aborted || node.suspendedAt > record.extendedAt) return;
     if (now > record.overBy && now > node.turningSince + STOP_SLACK_MS && node.turning) {
-      this.violate("late-stop", `${record.owner} was not told to stop although the time of ${record.token} was over`);
+      this.violate(
+        "late-stop",
+        `${record.owner} was not told to stop although the time of ${record.token} was over`,
+      );
     }
   }
 }

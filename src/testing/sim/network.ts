@@ -132,10 +132,13 @@ export class Link {
           if (fate.noticed) fail(`${what}: connection reset`, fate.answerMs);
           return;
         }
-        this.#answer(fate.answerMs, () => settle(() => (result.ok ? resolve(result.value) : reject(result.error))));
+        this.#answer(fate.answerMs, () =>
+          settle(() => (result.ok ? resolve(result.value) : reject(result.error))),
+        );
       };
       this.#arriveAfter(fate.requestMs, arrive);
-      if (fate.duplicateMs > 0 && this.twice) this.#arriveAfter(fate.duplicateMs, () => void attempt(serve, "none", what));
+      if (fate.duplicateMs > 0 && this.twice)
+        this.#arriveAfter(fate.duplicateMs, () => void attempt(serve, "none", what));
     });
   }
 
@@ -166,7 +169,8 @@ export class Link {
     const twice = healthy ? 0 : now < this.trouble.duplicate ? DUPLICATE : duplicate;
     const late = this.host.slowUntil > now ? lateRoll * this.plan.ttlMs * 0.4 : 0;
     return {
-      requestLost: !healthy && (now < this.trouble.requestsCut || requestRoll < Math.max(lossy, loss.request)),
+      requestLost:
+        !healthy && (now < this.trouble.requestsCut || requestRoll < Math.max(lossy, loss.request)),
       answerLost: !healthy && answerRoll < Math.max(lossy, loss.answer),
       noticed: noticedRoll < 0.3,
       error: errorRoll < ERRORS / 2 ? "before" : errorRoll < ERRORS ? "after" : "none",
@@ -226,7 +230,10 @@ interface Fate {
 type Result<T> = { ok: true; value: T } | { ok: false; error: Error };
 
 function attempt<T>(serve: () => T, err: Fate["error"], what: string): Result<T> {
-  const failure = (): Result<T> => ({ ok: false, error: new ConclaveError("unavailable", `${what}: the store has an internal error`) });
+  const failure = (): Result<T> => ({
+    ok: false,
+    error: new ConclaveError("unavailable", `${what}: the store has an internal error`),
+  });
   if (err === "before") return failure();
   try {
     const value = serve();

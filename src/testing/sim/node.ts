@@ -189,7 +189,10 @@ export class SimProcess {
       this.#timers.set(timer, unscheduled);
       return;
     }
-    this.#timers.set(timer, this.node.scheduler.at(time, () => this.#fire(timer)));
+    this.#timers.set(
+      timer,
+      this.node.scheduler.at(time, () => this.#fire(timer)),
+    );
   }
 
   #fire(timer: NodeTimer): void {

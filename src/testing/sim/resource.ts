@@ -39,9 +39,15 @@ export class FencedResource {
     const newest = this.#newest;
     if (newest !== undefined && newest !== term) {
       if (newest.token === term.token) {
-        this.monitor.violate("fence", `the resource took writes of ${newest.owner} and ${term.owner} under token ${term.token}`);
+        this.monitor.violate(
+          "fence",
+          `the resource took writes of ${newest.owner} and ${term.owner} under token ${term.token}`,
+        );
       } else if (newest.opened > term.opened) {
-        this.monitor.violate("fence", `the resource took a write of term ${term.token} after one of the later term ${newest.token}`);
+        this.monitor.violate(
+          "fence",
+          `the resource took a write of term ${term.token} after one of the later term ${newest.token}`,
+        );
       }
     }
     this.#newest = term;

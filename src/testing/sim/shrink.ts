@@ -42,7 +42,7 @@ class Shrinker {
     if (this.#rule === undefined) return;
     await this.#try(cutShort(this.best));
     await this.#fewerFaults();
-    for (let changed = true; changed && this.tries < this.#most; ) {
+    for (let changed = true; changed && this.tries < this.#most;) {
       changed = false;
       for (const simpler of simplifications(this.best.plan)) {
         // Each was made from one plan: once that was replaced, what is left is made anew.
@@ -58,9 +58,9 @@ class Shrinker {
 
   /** ddmin: leaves out halves, then quarters, down to single faults. */
   async #fewerFaults(): Promise<void> {
-    for (let size = Math.ceil(this.best.plan.faults.length / 2); size >= 1; ) {
+    for (let size = Math.ceil(this.best.plan.faults.length / 2); size >= 1;) {
       let removed = false;
-      for (let at = 0; at < this.best.plan.faults.length; ) {
+      for (let at = 0; at < this.best.plan.faults.length;) {
         const { faults } = this.best.plan;
         const fewer = [...faults.slice(0, at), ...faults.slice(at + size)];
         if (await this.#try({ ...this.best.plan, faults: fewer })) removed = true;

@@ -71,7 +71,8 @@ class SpiedHold implements Hold {
     if (answer === "lost" || signal.aborted) return answer;
     const { monitor, owner, clock } = this.#options;
     const record = monitor.recordOf(this.token, owner);
-    if (record !== undefined) monitor.extended(record, answer.askedAt + this.ttlMs - this.#margin - clock.now());
+    if (record !== undefined)
+      monitor.extended(record, answer.askedAt + this.ttlMs - this.#margin - clock.now());
     // And neither does what comes after the deadline.
     if (!this.#over()) {
       this.#extendedAt = Math.max(this.#extendedAt, answer.askedAt);
@@ -103,7 +104,8 @@ class SpiedHold implements Hold {
     monitor.note(`${owner} releases ${this.token}`);
     if (record === undefined || record.work !== "running") return;
     const drained = record.abortedAt !== undefined && this.#now() >= record.abortedAt + drainMs;
-    if (!drained && !this.#over()) monitor.violate("stop-order", `${owner} gave ${this.token} back while its work still ran`);
+    if (!drained && !this.#over())
+      monitor.violate("stop-order", `${owner} gave ${this.token} back while its work still ran`);
   }
 }
 

@@ -98,7 +98,10 @@ function observerStore({ plan, host, monitor }: StoreOptions): Store {
       const texts = server.connect(link);
       const leases = textLeases(plan.foreign && process.node.index === 1 ? foreign(texts) : texts);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "observer" };
-      return own(recordBackend({ name: "sim-observer", guarantees, leases, records: noRecords, clock }), link);
+      return own(
+        recordBackend({ name: "sim-observer", guarantees, leases, records: noRecords, clock }),
+        link,
+      );
     },
   };
 }
@@ -148,7 +151,12 @@ function queueStore({ plan, host, monitor }: StoreOptions): Store {
         const clock = new SimClock(process, `etcd/${purpose}`);
         const link = new Link(process, host, trouble, plan, `etcd/${purpose}`, false);
         const layout = plan.oneKey ? "key" : "queue";
-        shared = { users: 0, clock, link, backend: etcdBackend({ client: server.connect(link, clock), clock, layout }) };
+        shared = {
+          users: 0,
+          clock,
+          link,
+          backend: etcdBackend({ client: server.connect(link, clock), clock, layout }),
+        };
         backends.set(process, shared);
       }
       return share(shared, () => backends.delete(process));

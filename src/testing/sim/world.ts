@@ -96,7 +96,10 @@ export class World {
     if (plan.side) {
       const monitor = new Monitor(this.scheduler, this.trace, 0);
       monitor.ignored = new Set(options.ignore);
-      this.side = { monitor, resource: new FencedResource(this.scheduler, monitor, new Random(plan.seed, "side")) };
+      this.side = {
+        monitor,
+        resource: new FencedResource(this.scheduler, monitor, new Random(plan.seed, "side")),
+      };
     }
     this.seats = Array.from({ length: plan.nodes }, (_, i) => this.#seat(i + 1));
   }
@@ -183,7 +186,11 @@ export class World {
   #seat(index: number): Seat {
     const { plan, scheduler } = this;
     const random = new Random(plan.seed, `machine/${index}`);
-    const start = { mono: random.next() * 1e7, boot: random.next() * 1e9, wall: WALL_START + random.next() * 1e6 };
+    const start = {
+      mono: random.next() * 1e7,
+      boot: random.next() * 1e9,
+      wall: WALL_START + random.next() * 1e6,
+    };
     const oscillator = new Oscillator(drawRate(plan.rates, random), start);
     return new Seat(new SimNode(index, plan.seed, scheduler, oscillator));
   }
@@ -211,7 +218,8 @@ export class World {
 
   #settled(): boolean {
     this.trace.number(this.scheduler.now);
-    if (this.scheduler.count > MOST_EVENTS) this.monitor.violate("hot-loop", `more than ${MOST_EVENTS} events: something spins`);
+    if (this.scheduler.count > MOST_EVENTS)
+      this.monitor.violate("hot-loop", `more than ${MOST_EVENTS} events: something spins`);
     const main = this.monitor.probe(false);
     const side = this.side?.monitor.probe(false) ?? false;
     return main || side;
@@ -233,7 +241,8 @@ export class World {
       }
     });
     await scheduler.run(plan.horizonMs + 4 * plan.ttlMs, () => this.#settled());
-    if (open > 0 && this.#violation === undefined) monitor.violate("after-close", `close() of ${open} elections did not resolve within 4 x ttl`);
+    if (open > 0 && this.#violation === undefined)
+      monitor.violate("after-close", `close() of ${open} elections did not resolve within 4 x ttl`);
   }
 }
 
