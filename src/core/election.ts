@@ -13,7 +13,7 @@ import type { Clock } from "./clock.js";
 import { systemClock } from "./clock.js";
 import { Deadline, readClocks } from "./deadline.js";
 import type { Reading } from "./deadline.js";
-import { ConclaveError, describe, isRetriable } from "./errors.js";
+import { ConclaveError, describe, invalid, isRetriable } from "./errors.js";
 import { Emitter } from "./events.js";
 import type { EventName, Listener, Logger } from "./events.js";
 import { Keeper } from "./keeper.js";
@@ -75,7 +75,7 @@ export class Election implements AsyncDisposable {
 
   constructor(options: ElectionOptions) {
     this.name = checkName(options.name);
-    this.backend = options.backend;
+    this.backend = checkBackend(options.backend);
     this.#clock = options.clock ?? systemClock;
     this.timing = resolveTiming(options, options.backend.timing ?? {}, options.backend.guarantees);
     this.candidate = `${checkId(options.id ?? defaultId())}-${this.#clock.uniqueId()}`;
@@ -117,6 +117,8 @@ export class Election implements AsyncDisposable {
    * settled.
    */
   async run(work: Work, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    // Else it would fail in office, again and again.
+    if (typeof work !== "function") throw invalid(`run() takes a function, the work; got ${typeof work}`);
     this.#assertFree();
     this.#run = true;
     const stop = this.#stopSignal(options.signal);
@@ -426,4 +428,13 @@ export class Election implements AsyncDisposable {
     this.#running.add(tracked);
     return promise;
   }
+}
+
+/** Without types a URL is easily given here. It is not repeated: it may hold a password. */
+function checkBackend(backend: unknown): Backend {
+  if (typeof backend === "object" && backend !== null && "campaign" in backend) return backend as Backend;
+  throw invalid(
+    `backend must be a backend object, got ${backend === null ? "null" : typeof backend}; ` +
+      `to stand on a URL use openElection({ name, backend: url })`,
+  );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { openElection } from "../../src/index.js";
+import { Election, memoryBackend, openElection } from "../../src/index.js";
 
 test("two who name the same memory URL meet in one election", async () => {
   const options = { name: "open-by-url", backend: "memory:", ttlMs: 2000 };
@@ -20,4 +20,17 @@ test("a memory store outlives the election that opened it first", async () => {
   await a.close();
   await using b = await openElection(options);
   expect((await b.campaign()).token).toBeGreaterThan(first.token);
+});
+
+test("what is no backend and no work is refused in words, without showing what was given", async () => {
+  const url = "etcd://root:secret@localhost";
+  // @ts-expect-error -- plain JavaScript can pass anything
+  expect(() => new Election({ name: "e", backend: url })).toThrow(/openElection/);
+  // @ts-expect-error -- plain JavaScript can pass anything
+  expect(() => new Election({ name: "e", backend: url })).not.toThrow(/secret/);
+  // @ts-expect-error -- plain JavaScript can pass anything
+  expect(() => new Election({ name: "e" })).toThrow(/backend must be/);
+  await using election = new Election({ name: "e", backend: memoryBackend() });
+  // @ts-expect-error -- plain JavaScript can pass anything
+  await expect(election.run()).rejects.toMatchObject({ code: "invalid" });
 });
