@@ -14,7 +14,7 @@ const kv = (value: string, modRevision: bigint): KeyValue => ({
 
 function stage() {
   let current = kv("first", 1n);
-  let sink = (_: WatchNotice): void => {};
+  let sink: (notice: WatchNotice) => void = () => {};
   const unused = (): Promise<never> => Promise.reject(new Error("not used here"));
   const client: EtcdClient = {
     transaction: async () => ({
