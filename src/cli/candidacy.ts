@@ -56,6 +56,27 @@ export function candidateId(flag: string | undefined): string {
   return flag ?? (CONCLAVE_ID || INSTANCE_ID || POD_NAME || hostname() || "candidate");
 }
 
+/** A candidate as the flags say, on a backend that stays the caller's unless `closeBackend`. */
+export function newCandidate(
+  name: string,
+  id: string,
+  options: CandidacyOptions,
+  backend: Backend,
+  closeBackend = false,
+): Election {
+  return new Election({
+    name,
+    id,
+    backend,
+    closeBackend,
+    value: options.value,
+    ttlMs: options.leaseDuration,
+    retryMs: options.retryPeriod,
+    renewDeadlineMs: options.renewDeadline,
+    maxTermMs: options.maxTerm,
+  });
+}
+
 /** A candidate on a backend that it closes; if the options are refused, at once. */
 export async function openCandidate(
   name: string,
@@ -64,17 +85,7 @@ export async function openCandidate(
   backend: Backend,
 ): Promise<Election> {
   try {
-    return new Election({
-      name,
-      id,
-      backend,
-      closeBackend: true,
-      value: options.value,
-      ttlMs: options.leaseDuration,
-      retryMs: options.retryPeriod,
-      renewDeadlineMs: options.renewDeadline,
-      maxTermMs: options.maxTerm,
-    });
+    return newCandidate(name, id, options, backend, true);
   } catch (error) {
     await backend[Symbol.asyncDispose]();
     throw error;

@@ -11,6 +11,7 @@ import { addObserve } from "./observe.js";
 import { output } from "./output.js";
 import { addRun } from "./run.js";
 import { redact, rememberSecrets } from "./secrets.js";
+import { addServe } from "./serve.js";
 import { similarFlag } from "./suggest.js";
 
 const HELP = `
@@ -22,6 +23,7 @@ Examples:
   $ conclave observe nightly-bill          every change, as it happens
   $ conclave lock deploy -- ./deploy.sh    one at a time
   $ conclave cron '0 9 * * *' calls -- ./call.sh    once, on all machines together
+  $ conclave serve nightly-bill --ui       the same over HTTP, and as a page
 
 Without --backend elections live in files of this user on this machine.
 A URL with a password is better given in CONCLAVE_BACKEND: arguments can be seen by others.`;
@@ -74,6 +76,7 @@ function build(done: (code: number) => void): Command {
   addObserve(program, done);
   addLock(program, done);
   addCron(program, done);
+  addServe(program, done);
   addDemo(program, done);
   addDemoNode(program, done);
   return program;

@@ -24,6 +24,11 @@ export function rememberSecrets(text: string): void {
   }
 }
 
+/** Remembers a secret that is known to be one. */
+export function rememberSecret(secret: string): void {
+  add(secret);
+}
+
 /** The text without any credential that is known or looks like one. */
 export function redact(text: string): string {
   let clean = text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/?#\s"']*@/gi, `$1${MASK}@`);

@@ -26,9 +26,18 @@ export interface WireElection {
   readonly ttlMs: number;
 }
 
-/** One server-sent event of `GET /elections/NAME/events`; its name is `event`. */
+/**
+ * One server-sent event of `GET /elections/NAME/events`, or of `GET /events`
+ * for all elections; its name is `event`. `at`: epoch milliseconds.
+ */
 export type WireEvent =
-  | { readonly event: "state"; readonly at: number; readonly state: WireElection | null }
+  | {
+      readonly event: "state";
+      readonly at: number;
+      readonly election: string;
+      /** `null`: not known. */
+      readonly state: WireElection | null;
+    }
   | {
       readonly event: "elected" | "jeopardy" | "safe";
       readonly at: number;

@@ -2,7 +2,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../core/clock.js";
 import type { Access } from "./security.js";
-import { refuse, SECURITY_HEADERS } from "./security.js";
+import { answer, decode, LARGEST_BODY, notAllowed, pathOf, send, smallBody } from "./http.js";
+import type { Assets } from "./http.js";
+import { refuse } from "./security.js";
 import { stream } from "./stream.js";
 import type { ElectionView } from "./view.js";
 
@@ -14,10 +16,9 @@ export interface Context {
   /** Room for more event streams; each keeps a connection. */
   readonly streams: { readonly most: number; open: number };
   /** Pages and assets beside the API, by exact path. */
-  readonly assets: ReadonlyMap<string, { readonly type: string; readonly body: Buffer }>;
+  readonly assets: Assets;
 }
 
-const LARGEST_BODY = 16 * 1024;
 /** Probes say nothing of who leads, and the kubelet calls them by address and without a token. */
 const PROBES = new Set(["/healthz", "/readyz"]);
 
@@ -31,7 +32,10 @@ export async function route(
   const method = request.method ?? "";
   const changes = method !== "GET" && method !== "HEAD";
   if (!PROBES.has(path)) {
-    const refusal = refuse(request, context.access, changes);
+    // A browser that opens the page cannot send a token yet; the page holds nothing that needs one.
+    const open = context.assets.has(path) && !changes;
+    const access = open ? { ...context.access, exposed: false } : context.access;
+    const refusal = refuse(request, access, changes);
     if (refusal) return answer(response, refusal.status, { error: refusal.reason });
   }
   if (changes && !(await smallBody(request)))
@@ -42,6 +46,7 @@ export async function route(
     return method === "POST" || method === "PUT" || method === "DELETE" || method === "PATCH"
       ? notAllowed(response, "GET, HEAD")
       : answer(response, 501, { error: "no such method" });
+  if (path === "/events") return events(context, [...context.views.values()], request, response);
   return onServer(context, response, path);
 }
 
@@ -101,7 +106,7 @@ async function onElection(
   if (part === "resign")
     return request.method === "POST" ? resign(view, response) : notAllowed(response, "POST");
   if (request.method !== "GET" && request.method !== "HEAD") return notAllowed(response, "GET, HEAD");
-  if (part === "events") return events(context, view, request, response);
+  if (part === "events") return events(context, [view], request, response);
   const state = view.state();
   if (part === "leading") {
     if (state === null)
@@ -127,7 +132,7 @@ async function resign(view: ElectionView, response: ServerResponse): Promise<voi
 
 function events(
   context: Context,
-  view: ElectionView,
+  views: readonly ElectionView[],
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
@@ -137,49 +142,5 @@ function events(
   streams.open++;
   response.once("close", () => streams.open--);
   if (request.method === "HEAD") return answer(response, 200, {});
-  stream(view, context.clock, request, response);
-}
-
-/** Reads and drops the body: no route takes one. `false` = too large, and the connection is done for. */
-async function smallBody(request: IncomingMessage): Promise<boolean> {
-  if (Number(request.headers["content-length"] ?? 0) > LARGEST_BODY) return false;
-  let size = 0;
-  for await (const chunk of request) {
-    size += (chunk as Buffer).length;
-    if (size > LARGEST_BODY) return false;
-  }
-  return true;
-}
-
-function pathOf(url: string | undefined): string | null {
-  if (url === undefined || !url.startsWith("/")) return null;
-  return url.replace(/[?#].*$/s, "");
-}
-
-function decode(segment: string): string | null {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return null;
-  }
-}
-
-function notAllowed(response: ServerResponse, allow: string): void {
-  response.setHeader("allow", allow);
-  answer(response, 405, { error: `use ${allow}` });
-}
-
-function answer(response: ServerResponse, status: number, body: object): void {
-  send(response, status, "application/json; charset=utf-8", `${JSON.stringify(body)}\n`);
-}
-
-function send(response: ServerResponse, status: number, type: string, body: string | Buffer): void {
-  // After a refusal the rest of the request is not read: the connection must not be used again.
-  if (status === 413) response.setHeader("connection", "close");
-  response.writeHead(status, {
-    ...SECURITY_HEADERS,
-    "content-type": type,
-    "content-length": Buffer.byteLength(body),
-  });
-  response.end(body);
+  stream(views, context.clock, response);
 }
