@@ -15,7 +15,7 @@ ARGS ?=
 
 CLI := node "$(CURDIR)/dist/cli/main.js"
 INSTALLED := node_modules/.package-lock.json
-SOURCES := $(shell find src -name '*.ts' 2>/dev/null)
+SOURCES := $(shell find src -type f 2>/dev/null)
 
 .PHONY: help node-version deps build tools demo run run-node1 run-node2 run-node3 demo-parallel kill-demo \
         servers check test test-coverage test-race bench sim sim-mutants format clean

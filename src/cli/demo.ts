@@ -1,18 +1,27 @@
 import type { Command } from "commander";
+import { MOST_NODES } from "./demo/commands.js";
 import { Director } from "./demo/director.js";
 import { demoNode } from "./demo/node.js";
+import { openDemoPage } from "./demo/page.js";
+import type { DemoPage } from "./demo/page.js";
 import { Printer } from "./demo/print.js";
 import { Stage } from "./demo/stage.js";
 import { formatDuration } from "./duration.js";
-import { EXIT } from "./failure.js";
+import { EXIT, failureLine } from "./failure.js";
+import { listenOption } from "./listen.js";
+import type { Address } from "./listen.js";
 import { countOption, durationOption } from "./options.js";
 import { output } from "./output.js";
+import type { Out } from "./output.js";
 import { stopOnSignals } from "./signals.js";
 
 interface DemoOptions {
   readonly nodes: number;
   readonly leaseDuration: number;
   readonly once?: boolean;
+  /** `undefined`: if it can be had. */
+  readonly ui?: boolean;
+  readonly listen: Address;
 }
 
 interface DemoNodeOptions {
@@ -23,6 +32,7 @@ interface DemoNodeOptions {
   readonly workEvery: number;
 }
 
+const LISTEN: Address = { host: "127.0.0.1", port: 0 };
 const TTL_MS = 3_000;
 const WORK_EVERY_MS = 1_000;
 
@@ -30,10 +40,13 @@ const HELP = `
 Examples:
   $ conclave demo
   $ conclave demo --nodes 5 --once
-  $ NO_COLOR=1 conclave demo --once | tee demo.txt
+  $ conclave demo --nodes 20 --listen 4041
+  $ NO_COLOR=1 conclave demo --no-ui --once | tee demo.txt
 
 Starts real processes on files in a temporary directory. The leader is stopped, then killed, then frozen;
-each time another one takes over, and how long that took is printed. Ctrl-C ends it; nothing is left behind.
+each time another one takes over, and how long that took is printed. The address that is printed first opens a
+page that shows the same, with buttons to resign, kill, freeze and cut off nodes: the first click and you direct.
+Ctrl-C ends it; nothing is left behind.
 Exit codes: 0 it went as it should, or was stopped; 1 it did not; 2 bad usage.`;
 
 export function addDemo(program: Command, done: (code: number) => void): void {
@@ -41,13 +54,16 @@ export function addDemo(program: Command, done: (code: number) => void): void {
     .command("demo")
     .summary("watch an election, live")
     .description("Shows candidates as real processes: graceful handover, crash, frozen leader.")
-    .addOption(countOption("--nodes", "how many candidates", 2, 9).default(3))
+    .addOption(countOption("--nodes", "how many candidates", 1, MOST_NODES).default(3))
     .addOption(
       durationOption("--ttl, --lease-duration", "how long office lasts without a sign of life").default(
         TTL_MS,
         "3s",
       ),
     )
+    .option("--ui", "serve the page, and end if that cannot be done (default: serve it if it can be done)")
+    .option("--no-ui", "this terminal only, no page")
+    .addOption(listenOption("where the page is served").default(LISTEN, "127.0.0.1, any free port"))
     .option("--once", "end after the last scene instead of going on until Ctrl-C")
     .addHelpText("after", HELP)
     .action(async (options: DemoOptions) => done(await demo(options)));
@@ -68,6 +84,29 @@ export function addDemoNode(program: Command, done: (code: number) => void): voi
     });
 }
 
+/** A machine where no page can be served still gets the demo in the terminal. */
+async function openPage(
+  { listen, ui, leaseDuration }: DemoOptions,
+  stage: Stage,
+  director: Director,
+  out: Out,
+): Promise<DemoPage | undefined> {
+  try {
+    const page = await openDemoPage({
+      stage,
+      ttlMs: leaseDuration,
+      address: listen,
+      intervened: () => director.yield(),
+    });
+    out.line(`page: ${page.url}`);
+    return page;
+  } catch (error) {
+    if (ui === true) throw error;
+    out.line(`no page: ${failureLine(error)}`);
+    return undefined;
+  }
+}
+
 async function demo(options: DemoOptions): Promise<number> {
   const out = output();
   const names = Array.from({ length: options.nodes }, (_, index) => `node${index + 1}`);
@@ -81,16 +120,19 @@ async function demo(options: DemoOptions): Promise<number> {
     workEveryMs: WORK_EVERY_MS,
   });
   const off = stage.on((event, state) => printer.show(event, state));
+  const director = new Director({ stage, names, ttlMs, signal: stop.signal });
+  let page: DemoPage | undefined;
   try {
     out.line(`elections live in ${stage.directory} while the demo runs; ttl ${formatDuration(ttlMs)}`);
-    const director = new Director({ stage, names, ttlMs, signal: stop.signal });
+    page = options.ui === false ? undefined : await openPage(options, stage, director, out);
     await director.play();
     printer.summary(stage.state);
-    if (options.once !== true) await director.goOn();
+    if (options.once !== true || director.yielded) await director.goOn();
   } catch (error) {
     if (!stop.signal.aborted) throw error;
   } finally {
     off();
+    await page?.close();
     await stage[Symbol.asyncDispose]();
   }
   out.line("all processes have ended, the directory is removed");

@@ -1,6 +1,6 @@
 /** The play: three changes of office, each brought about by a signal, measured, and told with what to look for. */
 import { systemClock } from "../../core/clock.js";
-import { sleep } from "../../core/waiting.js";
+import { onAbort, sleep } from "../../core/waiting.js";
 import { formatDuration } from "../duration.js";
 import type { DemoEvent, NodeView, Signal } from "./model.js";
 import { leaderOf } from "./model.js";
@@ -27,17 +27,34 @@ interface Fall {
 
 export class Director {
   readonly #options: DirectorOptions;
+  /** Ends the play: someone else directs now. */
+  readonly #yielded = new AbortController();
 
   constructor(options: DirectorOptions) {
     this.#options = options;
+    onAbort(options.signal, () => this.#yielded.abort(options.signal.reason));
   }
 
-  /** The whole play, once. */
+  /** The whole play, once; or as far as it gets before someone else directs. */
   async play(): Promise<void> {
-    await this.#opening();
-    await this.#handover();
-    await this.#crash();
-    if (process.platform !== "win32") await this.#freeze();
+    try {
+      await this.#opening();
+      if (this.#options.names.length < 2) return; // nobody to succeed the leader
+      await this.#handover();
+      await this.#crash();
+      if (process.platform !== "win32") await this.#freeze();
+    } catch (error) {
+      if (!this.yielded) throw error;
+    }
+  }
+
+  /** Someone else directs from now on: the play is broken off. */
+  yield(): void {
+    this.#yielded.abort(new Error("someone else directs"));
+  }
+
+  get yielded(): boolean {
+    return this.#yielded.signal.aborted && !this.#options.signal.aborted;
   }
 
   /** Keeps the nodes going until told to stop; whoever falls is started again. */
@@ -52,10 +69,16 @@ export class Director {
         "Try kill -TERM, kill -KILL, or kill -STOP and kill -CONT on one of them from another terminal.",
         "Whoever ends is started again. Ctrl-C ends the demo.",
       ],
+      onPage: [
+        "Freeze the leader and watch its lease run out; thaw it, and its late write is refused.",
+        "Cut it off from the store, kill it, add more. Ctrl-C in the terminal ends the demo.",
+      ],
     });
     const off = stage.on((event) => {
       if (event.kind === "exited" && !signal.aborted) void this.#restart(event.node);
     });
+    // The play may have been broken off while one was down.
+    for (const { name, state } of stage.state.nodes) if (state === "gone") void this.#restart(name);
     await new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       signal.addEventListener("abort", () => resolve(), { once: true });
@@ -105,7 +128,8 @@ export class Director {
   }
 
   async #freeze(): Promise<void> {
-    const { stage, ttlMs, signal } = this.#options;
+    const { stage, ttlMs } = this.#options;
+    const { signal } = this.#yielded;
     const ttl = formatDuration(ttlMs);
     this.#scene("Scene 3: the leader is frozen (SIGSTOP), and wakes up too late", [
       `It is alive, so the others must wait until its lease has run out (ttl ${ttl}). Then one of them is elected.`,
@@ -122,7 +146,6 @@ export class Director {
     await stage.until(`${leader.name} notices that its term is over`, LIMIT_MS, signal, (event) =>
       said(event, leader.name, "ended"),
     );
-    stage.writeLate(leader.name);
     await stage.until("the late write is refused", LIMIT_MS, signal, (event) =>
       event?.kind === "write" && event.late && !event.accepted ? event : undefined,
     );
@@ -132,7 +155,8 @@ export class Director {
 
   /** The leader falls, another is elected, and the time between is measured. */
   async #fall({ what, signal: how, remark }: Fall): Promise<{ readonly leader: NodeView }> {
-    const { stage, signal } = this.#options;
+    const { stage } = this.#options;
+    const { signal } = this.#yielded;
     const leader = await stage.until("someone leads", LIMIT_MS, signal, () => leaderOf(stage.state));
     const oldToken = leader.token ?? "?";
     // Listening comes first: the successor may be elected before we look.
@@ -160,7 +184,8 @@ export class Director {
 
   /** The fallen one is started again and follows. */
   async #comeback(leader: NodeView): Promise<void> {
-    const { stage, signal } = this.#options;
+    const { stage } = this.#options;
+    const { signal } = this.#yielded;
     const { name } = leader;
     const view = (): NodeView | undefined => stage.state.nodes.find((node) => node.name === name);
     await stage.until(`${name} ends`, LIMIT_MS, signal, () => (view()?.state === "gone" ? true : undefined));
@@ -171,7 +196,8 @@ export class Director {
 
   /** One leads, all others follow. */
   async #settled(): Promise<void> {
-    const { stage, signal } = this.#options;
+    const { stage } = this.#options;
+    const { signal } = this.#yielded;
     await stage.until("one leads and all others follow", LIMIT_MS, signal, () => {
       const leaders = stage.state.nodes.filter((node) => node.state === "leader");
       const followers = stage.state.nodes.filter((node) => node.state === "follower");
@@ -184,7 +210,8 @@ export class Director {
   async #restart(name: string): Promise<void> {
     const { stage, signal } = this.#options;
     await sleep(systemClock, RESTART_MS, signal);
-    if (!signal.aborted) stage.start(name);
+    const there = stage.state.nodes.some((node) => node.name === name);
+    if (!signal.aborted && there && !stage.rests(name)) stage.start(name);
   }
 
   #scene(title: string, lookFor: readonly string[]): void {
@@ -192,7 +219,7 @@ export class Director {
   }
 
   async #pause(): Promise<void> {
-    const { signal } = this.#options;
+    const { signal } = this.#yielded;
     await sleep(systemClock, PAUSE_MS, signal);
     signal.throwIfAborted();
   }

@@ -2,17 +2,19 @@
  * One candidate of the demo, in a process of its own: `conclave run` with one
  * difference, its work is to write to the director's ledger.
  */
+import { fileBackend } from "../../backends/file/index.js";
 import { Election } from "../../core/election.js";
 import { StaleLeaderError } from "../../core/errors.js";
 import type { Term } from "../../core/term.js";
 import { onAbort } from "../../core/waiting.js";
 import { Candidate } from "../candidate.js";
 import { EXIT, UsageError } from "../failure.js";
+import { preciseNow } from "../lines.js";
 import { openLog } from "../log.js";
 import { output } from "../output.js";
-import { openStore } from "../store.js";
+import { CuttableFileSystem } from "./faults.js";
 import { isDirectorMessage } from "./wire.js";
-import type { DirectorMessage, WriteRequest } from "./wire.js";
+import type { DirectorMessage, NodeMessage } from "./wire.js";
 
 export interface NodeOptions {
   readonly name: string;
@@ -33,16 +35,52 @@ export async function demoNode(options: NodeOptions): Promise<number> {
   // Without a director there is no demo.
   process.on("disconnect", () => stop.abort());
   if (!process.connected) stop.abort(); // it went while this process was still starting
-  const { backend } = await openStore({ lockDir: options.lockDir });
   const { name, id, ttlMs, retryMs, workEveryMs } = options;
+  const fs = new CuttableFileSystem();
+  const backend = fileBackend({ directory: options.lockDir, fs });
   const election = new Election({ name, id, backend, ttlMs, retryMs, closeBackend: true });
   const ledger = new LedgerClient(stop.signal);
   const perform = (term: Term): Promise<void> => ledger.write(term);
   const log = openLog("json", output(), id, election.candidate);
   const candidate = new Candidate({ election, log, signal: stop.signal, workEveryMs, perform });
+  const unreport = report(election, fs);
   await candidate.run();
+  unreport();
   if (process.connected) process.disconnect();
   return EXIT.ok;
+}
+
+const OPS_EVERY_MS = 1_000;
+
+/** Tells the director what log lines do not say, and does what it asks. */
+function report(election: Election, fs: CuttableFileSystem): () => void {
+  const { marginMs } = election.timing;
+  const lease = (term: Term): void => {
+    const { token, remainingMs } = term;
+    if (remainingMs > 0)
+      send({ kind: "lease", at: preciseNow(), token: token.toString(), remainingMs, marginMs });
+  };
+  const obey = (message: unknown): void => {
+    if (!isDirectorMessage(message)) return;
+    if (message.kind === "resign") void election.resign();
+    else if (message.kind === "cut") return message.on ? fs.cut() : fs.heal();
+  };
+  const offs = [
+    election.on("elected", ({ term }) => lease(term)),
+    election.on("renewal", ({ term, ok }) => void (ok && lease(term))),
+  ];
+  const counting = setInterval(() => send({ kind: "ops", count: fs.takeCalls() }), OPS_EVERY_MS);
+  process.on("message", obey);
+  return () => {
+    clearInterval(counting);
+    process.off("message", obey);
+    for (const off of offs) off();
+  };
+}
+
+function send(message: NodeMessage): void {
+  // Fails only when the director is gone; then the disconnect says so.
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }
 
 class LedgerClient {
@@ -56,6 +94,7 @@ class LedgerClient {
     process.on("message", (message: unknown) => {
       if (!isDirectorMessage(message)) return;
       if (message.kind === "write-late") return this.#writeLate();
+      if (message.kind !== "verdict") return;
       this.#waiting.get(message.id)?.(message);
       this.#waiting.delete(message.id);
     });
@@ -79,17 +118,12 @@ class LedgerClient {
         for (const unlink of unlinks) unlink();
         resolve(verdict);
       });
-      this.#send({ kind: "write", id, token, late: false });
+      send({ kind: "write", id, token, late: false });
     });
   }
 
   #writeLate(): void {
     if (this.#last !== undefined)
-      this.#send({ kind: "write", id: ++this.#id, token: this.#last, late: true });
-  }
-
-  #send(request: WriteRequest): void {
-    // Fails only when the director is gone; then the disconnect says so.
-    if (process.connected) process.send?.(request, undefined, undefined, () => {});
+      send({ kind: "write", id: ++this.#id, token: this.#last, late: true });
   }
 }

@@ -35,15 +35,23 @@ export class Printer {
         return;
       case "note":
         out.line(
-          event.node === undefined ? `   ${event.text}` : this.#text(state, event.at, event.node, event.text),
+          event.node === undefined ? `   ${event.text}` : this.#text(event.at, event.node, event.text),
         );
         return;
+      case "lease":
+      case "ops":
+        return; // for the page
+      case "added":
+      case "removed":
       case "started":
       case "exited":
       case "signalled":
+      case "dismissed":
+      case "cut":
       case "said":
       case "write":
-        this.#tell(event, state);
+        // Why it fails to reach the store was said when it was cut off.
+        if (!(event.kind === "said" && event.line.event === "error" && isCut(state, event.node))) this.#tell(event);
         this.#stand(state);
     }
   }
@@ -58,15 +66,16 @@ export class Printer {
     out.line("");
   }
 
-  #tell(event: DemoEvent & { readonly node?: string }, state: DemoState): void {
+  #tell(event: DemoEvent & { readonly node?: string }): void {
     const text = wording(event);
     if (text !== undefined && event.node !== undefined)
-      this.#out.line(this.#text(state, event.at, event.node, text));
+      this.#out.line(this.#text(event.at, event.node, text));
   }
 
-  #text(state: DemoState, at: number, node: string, text: string): string {
+  #text(at: number, node: string, text: string): string {
     const out = this.#out;
-    const index = state.nodes.findIndex(({ name }) => name === node);
+    // By its number, so that it keeps its colour when others leave.
+    const index = Number(/[0-9]+$/.exec(node)?.[0] ?? 1) - 1;
     const name = paint(out, COLOURS[index % COLOURS.length] ?? "cyan", `[${node}]`);
     return `${paint(out, "grey", clockTime(at))}  ${name} ${text}`;
   }
@@ -80,6 +89,10 @@ export class Printer {
   }
 }
 
+function isCut(state: DemoState, node: string): boolean {
+  return state.nodes.some(({ name, cut }) => name === node && cut);
+}
+
 function measured({ what, from, to, ms, oldToken, newToken, remark }: Measure): string {
   const took = ms < 10 ? ms.toFixed(1) : String(Math.round(ms));
   return `⏱ ${what}: ${from} → ${to} in ${took} ms, token ${oldToken} → ${newToken}; ${remark}`;
@@ -87,6 +100,17 @@ function measured({ what, from, to, ms, oldToken, newToken, remark }: Measure): 
 
 function wording(event: DemoEvent): string | undefined {
   switch (event.kind) {
+    case "added":
+      return "+ joins";
+    case "removed":
+      return "− has left";
+    case "dismissed":
+      return "✉ asked to give its office up";
+    case "cut":
+      return event.on ? "✂ cut off from the store" : "⚕ reaches the store again";
+    case "lease":
+    case "ops":
+      return undefined;
     case "started":
       return `▶ started as process ${event.pid}`;
     case "exited":

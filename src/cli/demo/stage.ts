@@ -14,8 +14,8 @@ import type { Line } from "../lines.js";
 import { Ledger } from "./ledger.js";
 import type { DemoEvent, DemoState, Signal } from "./model.js";
 import { advance, emptyStage } from "./model.js";
-import type { DirectorMessage } from "./wire.js";
-import { isObject, isWriteRequest } from "./wire.js";
+import type { DirectorMessage, WriteRequest } from "./wire.js";
+import { isNodeMessage, isObject } from "./wire.js";
 
 const CLI = fileURLToPath(new URL("../main.js", import.meta.url));
 const ELECTION = "demo";
@@ -40,7 +40,13 @@ export class Stage implements AsyncDisposable {
   readonly #children = new Map<string, ChildProcess>();
   readonly #listeners = new Set<DemoListener>();
   readonly #emergency = (): void => this.#destroy();
+  /** Frozen in office: a write of theirs is under way and will come too late. */
+  readonly #caught = new Set<string>();
+  readonly #leaving = new Set<string>();
+  /** Ended on request: not to be started again unasked. */
+  readonly #resting = new Set<string>();
   #state: DemoState;
+  #numbered: number;
 
   static async open(options: StageOptions): Promise<Stage> {
     return new Stage(options, await mkdtemp(join(tmpdir(), "conclave-demo-")));
@@ -50,6 +56,7 @@ export class Stage implements AsyncDisposable {
     this.#options = options;
     this.#directory = directory;
     this.#state = emptyStage(options.names);
+    this.#numbered = options.names.length;
     // Whatever ends this process short of SIGKILL: nothing is left behind.
     process.on("exit", this.#emergency);
   }
@@ -108,6 +115,8 @@ export class Stage implements AsyncDisposable {
 
   /** Starts a node as a process of its own. */
   start(name: string): void {
+    if (this.#children.has(name)) return;
+    this.#resting.delete(name);
     const { ttlMs, retryMs, workEveryMs } = this.#options;
     const args = ["demo-node", ELECTION, "--id", name, "--lock-dir", this.#directory];
     const timing = ["--ttl", `${ttlMs}ms`, "--retry", `${retryMs}ms`, "--work-every", `${workEveryMs}ms`];
@@ -117,7 +126,9 @@ export class Stage implements AsyncDisposable {
     // Not "exit": its last lines are still under way then.
     child.on("close", (code, signal) => {
       if (this.#children.get(name) === child) this.#children.delete(name);
+      this.#caught.delete(name);
       this.emit({ kind: "exited", node: name, how: signal ?? `exit code ${code}` });
+      if (this.#leaving.delete(name)) this.emit({ kind: "removed", node: name });
     });
     child.on("message", (message) => this.#answer(name, child, message));
     const lines = createInterface({ input: child.stdout! });
@@ -128,36 +139,78 @@ export class Stage implements AsyncDisposable {
     if (child.pid !== undefined) this.emit({ kind: "started", node: name, pid: child.pid });
   }
 
+  /** A further node, with a name of its own. */
+  add(): void {
+    const name = `node${++this.#numbered}`;
+    this.emit({ kind: "added", node: name });
+    this.start(name);
+  }
+
+  /** Ends a node gracefully and forgets it. */
+  remove(name: string): void {
+    this.#resting.add(name);
+    const child = this.#children.get(name);
+    if (child === undefined) return this.emit({ kind: "removed", node: name });
+    this.#leaving.add(name);
+    this.emit({ kind: "note", node: name, text: "leaves" });
+    void this.#end(child);
+  }
+
   /** Sends a signal. Returns the instant just before. */
   signal(name: string, signal: Signal): number {
+    const leads = this.#state.nodes.some((node) => node.name === name && node.state === "leader");
+    if (signal === "SIGSTOP" && leads) this.#caught.add(name);
     const at = preciseNow();
     this.#children.get(name)?.kill(signal);
     this.emit({ kind: "signalled", node: name, signal }, at);
     return at;
   }
 
-  /** Asks a node to repeat its last write, too late. */
-  writeLate(name: string): void {
-    const message: DirectorMessage = { kind: "write-late" };
-    this.#children.get(name)?.send(message);
+  /** Kills a node that is to stay dead until someone starts it. */
+  kill(name: string): void {
+    this.#resting.add(name);
+    this.signal(name, "SIGKILL");
+  }
+
+  /** Whether a node that ended is to be left alone. */
+  rests(name: string): boolean {
+    return this.#resting.has(name);
+  }
+
+  /** Asks the leader to give its office up. */
+  dismiss(name: string): void {
+    this.emit({ kind: "dismissed", node: name });
+    this.#send(name, { kind: "resign" });
+  }
+
+  /** Cuts a node off from the store, or heals that. */
+  cut(name: string, on: boolean): void {
+    this.emit({ kind: "cut", node: name, on });
+    this.#send(name, { kind: "cut", on });
   }
 
   /** Ends every node, gracefully first, and removes the directory. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const exits = [...this.#children.values()].map(async (child) => {
-      const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
-      child.kill("SIGTERM");
-      child.kill("SIGCONT"); // one that is frozen must wake up to hear it
-      const late = new AbortController();
-      void sleep(systemClock, SHUTDOWN_MS, late.signal).then(() => {
-        if (!late.signal.aborted) child.kill("SIGKILL");
-      });
-      await exited;
-      late.abort();
-    });
-    await Promise.all(exits);
+    await Promise.all([...this.#children.values()].map((child) => this.#end(child)));
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });
     process.off("exit", this.#emergency);
+  }
+
+  async #end(child: ChildProcess): Promise<void> {
+    const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    child.kill("SIGTERM");
+    child.kill("SIGCONT"); // one that is frozen must wake up to hear it
+    const late = new AbortController();
+    void sleep(systemClock, SHUTDOWN_MS, late.signal).then(() => {
+      if (!late.signal.aborted) child.kill("SIGKILL");
+    });
+    await exited;
+    late.abort();
+  }
+
+  #send(name: string, message: DirectorMessage): void {
+    const child = this.#children.get(name);
+    if (child?.connected === true) child.send(message, () => {});
   }
 
   #destroy(): void {
@@ -167,13 +220,28 @@ export class Stage implements AsyncDisposable {
 
   #heard(node: string, text: string): void {
     const line = parseLine(text);
-    if (line === undefined) this.emit({ kind: "note", node, text });
-    else this.emit({ kind: "said", node, line }, line.at);
+    if (line === undefined) return this.emit({ kind: "note", node, text });
+    this.emit({ kind: "said", node, line }, line.at);
+    if (line.event !== "ended" || !this.#caught.delete(node)) return;
+    // It noticed in time not to begin another write. The one that was under way arrives now.
+    if (line.reason === "expired" || line.reason === "revoked") this.#send(node, { kind: "write-late" });
   }
 
   #answer(node: string, child: ChildProcess, message: unknown): void {
-    if (!isWriteRequest(message)) return;
-    const { id, token, late } = message;
+    if (!isNodeMessage(message)) return;
+    switch (message.kind) {
+      case "write":
+        return this.#judge(node, child, message);
+      case "lease": {
+        const { at, token, remainingMs, marginMs } = message;
+        return this.emit({ kind: "lease", node, token, remainingMs, marginMs }, at);
+      }
+      case "ops":
+        return this.emit({ kind: "ops", node, perSecond: message.count });
+    }
+  }
+
+  #judge(node: string, child: ChildProcess, { id, token, late }: WriteRequest): void {
     const { accepted, highest } = this.#ledger.write(BigInt(token));
     const verdict: DirectorMessage = { kind: "verdict", id, accepted, highest: highest.toString() };
     if (child.connected) child.send(verdict, () => {});

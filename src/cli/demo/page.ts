@@ -1,0 +1,147 @@
+/**
+ * The demo as a page: the state of the stage as server-sent events, and the
+ * buttons as POSTs that need the token in the address that was printed. The same
+ * checks of Host, Origin and token as the sidecar's.
+ */
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { dashboard } from "../../dashboard/index.js";
+import { answer, decode, LARGEST_BODY, notAllowed, pathOf, send, smallBody } from "../../sidecar/http.js";
+import type { Assets } from "../../sidecar/http.js";
+import { hostsOf, isLoopback, refuse } from "../../sidecar/security.js";
+import type { Access } from "../../sidecar/security.js";
+import { MOST_STREAMS, openServer } from "../../sidecar/server.js";
+import { onGone, openStream } from "../../sidecar/stream.js";
+import { preciseNow } from "../lines.js";
+import type { Address } from "../listen.js";
+import { addNode, command, MOST_NODES } from "./commands.js";
+import type { Outcome } from "./commands.js";
+import type { DemoState } from "./model.js";
+import type { Stage } from "./stage.js";
+
+export interface DemoPageOptions {
+  readonly stage: Stage;
+  readonly ttlMs: number;
+  readonly address: Address;
+  /** Someone has pressed a button. */
+  readonly intervened: () => void;
+}
+
+export interface DemoPage {
+  /** With the token: whoever has it may press the buttons. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** The one event of the demo's stream: all there is to show. */
+interface Snapshot {
+  readonly at: number;
+  readonly ttlMs: number;
+  readonly mostNodes: number;
+  readonly state: DemoState;
+}
+
+/** Changes within this long are told together. */
+const GATHER_MS = 60;
+/** Told even if nothing changes: a sign of life, and the time. */
+const EVERY_MS = 1_000;
+
+export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> {
+  const token = randomBytes(24).toString("base64url");
+  const { host, port } = options.address;
+  const access: Access = { exposed: !isLoopback(host), token, hosts: hostsOf(host, []) };
+  const feed = new Feed(options);
+  const assets = await dashboard();
+  const desk = { options, access, feed, assets };
+  try {
+    const server = await openServer({ host, port, handle: (request, response) => route(desk, request, response) });
+    const close = async (): Promise<void> => {
+      feed.close();
+      await server.close();
+    };
+    return { url: `${server.url}/ui#token=${token}`, close };
+  } catch (error) {
+    feed.close();
+    throw error;
+  }
+}
+
+interface Desk {
+  readonly options: DemoPageOptions;
+  readonly access: Access;
+  readonly feed: Feed;
+  readonly assets: Assets;
+}
+
+async function route(desk: Desk, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const path = pathOf(request.url);
+  if (path === null) return answer(response, 400, { error: "the path cannot be read" });
+  const changes = request.method !== "GET" && request.method !== "HEAD";
+  const asset = desk.assets.get(path === "/" ? "/ui" : path);
+  const open = asset !== undefined && !changes;
+  const refusal = refuse(request, open ? { ...desk.access, exposed: false } : desk.access, changes);
+  if (refusal) return answer(response, refusal.status, { error: refusal.reason });
+  if (asset !== undefined)
+    return changes ? notAllowed(response, "GET, HEAD") : send(response, 200, asset.type, asset.body);
+  if (path === "/events") return changes ? notAllowed(response, "GET") : desk.feed.join(response);
+  const action = /^\/nodes(?:\/([^/]+)\/([a-z]+))?$/.exec(path);
+  if (action === null) return answer(response, 404, { error: "no such path" });
+  if (request.method !== "POST") return notAllowed(response, "POST");
+  if (!(await smallBody(request)))
+    return answer(response, 413, { error: `a body of at most ${LARGEST_BODY} bytes is read` });
+  const outcome = act(desk.options.stage, action[1], action[2]);
+  if (!outcome.done) return answer(response, outcome.status, { error: outcome.reason });
+  desk.options.intervened();
+  answer(response, 200, { done: true });
+}
+
+function act(stage: Stage, name: string | undefined, action: string | undefined): Outcome {
+  if (name === undefined || action === undefined) return addNode(stage);
+  return command(stage, decode(name) ?? "", action);
+}
+
+/** Tells every open page what there is to show. */
+class Feed {
+  readonly #stage: Stage;
+  readonly #ttlMs: number;
+  readonly #readers = new Set<(event: string, data: object) => void>();
+  readonly #off: () => void;
+  readonly #ticking: ReturnType<typeof setInterval>;
+  #gathering: ReturnType<typeof setTimeout> | undefined;
+
+  constructor({ stage, ttlMs }: DemoPageOptions) {
+    this.#stage = stage;
+    this.#ttlMs = ttlMs;
+    this.#off = stage.on(() => {
+      if (this.#readers.size > 0) this.#gathering ??= setTimeout(() => this.#tell(), GATHER_MS);
+    });
+    this.#ticking = setInterval(() => this.#tell(), EVERY_MS);
+  }
+
+  join(response: ServerResponse): void {
+    if (this.#readers.size >= MOST_STREAMS)
+      return answer(response, 503, { error: `at most ${MOST_STREAMS} pages are served at once` });
+    const reader = openStream(response);
+    this.#readers.add(reader);
+    onGone(response, () => this.#readers.delete(reader));
+    reader("demo", this.#snapshot());
+  }
+
+  close(): void {
+    this.#off();
+    clearInterval(this.#ticking);
+    clearTimeout(this.#gathering);
+    this.#readers.clear();
+  }
+
+  #tell(): void {
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
+    const snapshot = this.#snapshot();
+    for (const reader of this.#readers) reader("demo", snapshot);
+  }
+
+  #snapshot(): Snapshot {
+    return { at: preciseNow(), ttlMs: this.#ttlMs, mostNodes: MOST_NODES, state: this.#stage.state };
+  }
+}
