@@ -1,25 +1,32 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import type { Command } from "commander";
 import { Election } from "../core/election.js";
-import { EXIT } from "./failure.js";
+import { EXIT, UsageError } from "./failure.js";
 import { errorLine, leaderLine } from "./lines.js";
 import { openLog } from "./log.js";
 import { durationOption } from "./options.js";
 import { output } from "./output.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
-import type { StoreOptions } from "./store.js";
+import type { Store, StoreOptions } from "./store.js";
+import { watchTable } from "./watch.js";
 
 interface ObserveOptions extends StoreOptions {
   readonly retryPeriod?: number;
   readonly json?: boolean;
+  readonly watch?: boolean;
 }
 
 const HELP = `
 Examples:
   $ conclave observe nightly-bill
   $ conclave observe nightly-bill --json | while read -r line; do echo "$line"; done
+  $ conclave observe --watch nightly-bill mailer
+  $ conclave observe --watch                       all elections of a directory
 
 The first line is the present state, then comes every change that is seen; a fast change can be skipped.
+With --watch one table is drawn again in place; without a terminal it is lines all the same.
 Faults of the store are reported and waited out. Ctrl-C or SIGTERM ends it with exit code 0.
 Exit codes: 0 stopped on request; 2 bad usage.`;
 
@@ -28,7 +35,7 @@ export function addObserve(program: Command, done: (code: number) => void): void
     .command("observe")
     .summary("follow who leads")
     .description("Follows who leads, without standing.")
-    .argument("<NAME>", "the election");
+    .argument("[NAME...]", "the elections; with --watch on files, all of them if none is named");
   addStoreOptions(command)
     .addOption(
       durationOption(
@@ -36,19 +43,63 @@ export function addObserve(program: Command, done: (code: number) => void): void
         "longest silence before the store is asked again (default 2s)",
       ),
     )
+    .option("--watch", "one table, drawn again: election, leader, token, since, changes")
     .option("--json", "one JSON object a line: event, at, election, candidate, token, value")
     .addHelpText("after", HELP)
-    .action(async (name: string, options: ObserveOptions) => done(await observe(name, options)));
+    .action(async (names: readonly string[], options: ObserveOptions) =>
+      done(await observe(names, options)),
+    );
 }
 
-async function observe(name: string, options: ObserveOptions): Promise<number> {
+async function observe(names: readonly string[], options: ObserveOptions): Promise<number> {
+  if (names.length === 0 && options.watch !== true)
+    throw new UsageError("missing required argument 'NAME' (only --watch can do without)");
+  if (new Set(names).size !== names.length) throw new UsageError("the same election is named twice");
   const store = await openStore(options);
   await using _backend = store.backend;
+  if (names.length === 0 && store.directory === undefined)
+    throw new UsageError("name the elections: only those in a directory can be listed");
+  using stop = stopOnSignals();
+  const { signal } = stop;
+  const retryMs = options.retryPeriod;
+  if (options.watch === true && options.json !== true && process.stdout.isTTY) {
+    output().line(`elections live in ${store.where}`);
+    const all = async (): Promise<readonly string[]> => (names.length > 0 ? names : await listed(store));
+    await watchTable({ store, names: all, retryMs, terminal: process.stdout, signal });
+    return EXIT.ok;
+  }
+  const log = openLog(options.json === true ? "json" : "text", output(), "conclave");
+  log.note(`elections live in ${store.where}`);
+  const chosen = names.length > 0 ? names : await listed(store);
+  if (chosen.length === 0) throw new UsageError(`there is no election in ${store.where} yet: name one`);
+  await Promise.all(chosen.map((name) => lines(name, store, options, signal)));
+  return EXIT.ok;
+}
+
+async function lines(
+  name: string,
+  store: Store,
+  options: ObserveOptions,
+  signal: AbortSignal,
+): Promise<void> {
   await using election = new Election({ name, backend: store.backend, retryMs: options.retryPeriod });
   const log = openLog(options.json === true ? "json" : "text", output(), name);
-  using stop = stopOnSignals();
-  log.note(`elections live in ${store.where}`);
   election.on("error", ({ error }) => log.line(errorLine(name, null, null, error)));
-  for await (const leader of election.observe({ signal: stop.signal })) log.line(leaderLine(name, leader));
-  return EXIT.ok;
+  for await (const leader of election.observe({ signal })) log.line(leaderLine(name, leader));
+}
+
+/** The elections of a directory whose names can be read off it; very long ones are stored as a hash. */
+async function listed({ directory }: Store): Promise<string[]> {
+  if (directory === undefined) return [];
+  const names = await readdir(join(directory, "elections")).catch(() => []);
+  return names.flatMap(nameOf).sort();
+}
+
+function nameOf(folder: string): string[] {
+  if (!folder.startsWith("n-")) return [];
+  try {
+    return [decodeURIComponent(folder.slice(2))];
+  } catch {
+    return [];
+  }
 }

@@ -20,7 +20,7 @@ Examples:
   $ conclave run nightly-bill --ttl 10s    stand for office
   $ conclave exec nightly-bill -- ./bill.sh  run a command while leading
   $ conclave leader nightly-bill --json    who leads?
-  $ conclave observe nightly-bill          every change, as it happens
+  $ conclave observe --watch               all elections here, as a table
   $ conclave lock deploy -- ./deploy.sh    one at a time
   $ conclave cron '0 9 * * *' calls -- ./call.sh    once, on all machines together
   $ conclave serve nightly-bill --ui       the same over HTTP, and as a page

@@ -23,6 +23,8 @@ export interface Store {
   readonly backend: Backend;
   /** For people; no secrets in it. */
   readonly where: string;
+  /** Of the elections, if they live in files. */
+  readonly directory?: string;
 }
 
 export function addStoreOptions(command: Command): Command {
@@ -49,7 +51,7 @@ export async function openStore(options: StoreOptions, open: OpenOptions = {}): 
   const chosen = fileOptions(new URL(url));
   const where = await openDirectory(chosen);
   const remark = chosen.directory === undefined ? " (the default directory)" : "";
-  return { backend, where: `${where}${remark}` };
+  return { backend, where: `${where}${remark}`, directory: where };
 }
 
 /** The one place that the flags, or else the environment, name. */
