@@ -52,8 +52,8 @@ export class Cli {
   readonly #waiting = new Set<() => void>();
   #exited = false;
 
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    const child = spawn(process.execPath, [CLI, ...args], {
+  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, main: string = CLI) {
+    const child = spawn(process.execPath, [main, ...args], {
       env: { ...clean(process.env), ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -155,5 +155,6 @@ export async function inProcess(args: readonly string[]): Promise<Finished> {
 /** What the person who runs the tests has set must not decide them. */
 function clean(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { CONCLAVE_BACKEND: _b, CONCLAVE_ID: _c, INSTANCE_ID: _i, POD_NAME: _p, NO_COLOR: _n, ...rest } = env;
-  return rest;
+  const { CONCLAVE_SIDECAR_TOKEN: _t, ...clean } = rest;
+  return clean;
 }

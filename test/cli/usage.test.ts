@@ -57,7 +57,8 @@ describe("bad usage", () => {
     await refused(["run", "a", "--log", "xml"], /Allowed choices are text, json/);
     await refused(["run", "a", "--lock-dir", "/x", "--backend", "memory:"], /give one/);
     await refused(["run", "a", "--lock-dir", ""], /must name a directory/);
-    await refused(["demo", "--nodes", "1"], /whole number from 2 to 9/);
+    await refused(["demo", "--nodes", "0"], /whole number from 1 to 20/);
+    await refused(["demo", "--listen", "x:y"], /127\.0\.0\.1:4040/);
     await refused(["demo-node", "x"], /not specified|started by/);
   });
 
@@ -129,7 +130,7 @@ describe("bad usage", () => {
 });
 
 describe("help", () => {
-  it.each([["run"], ["leader"], ["observe"], ["demo"]])(
+  it.each([["run"], ["leader"], ["observe"], ["serve"], ["demo"]])(
     "of %s has examples and exit codes",
     async (command) => {
       const { code, out } = await inProcess([command, "--help"]);
@@ -143,7 +144,7 @@ describe("help", () => {
   it("lists the commands, and is what one gets without any", async () => {
     const { code, out } = await inProcess(["--help"]);
     expect(code).toBe(0);
-    for (const command of ["run", "leader", "observe", "demo"])
+    for (const command of ["run", "leader", "observe", "serve", "demo"])
       expect(out).toMatch(new RegExp(`^  ${command} `, "m"));
     expect(out).not.toContain("demo-node");
     const bare = await inProcess([]);
