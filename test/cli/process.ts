@@ -33,7 +33,7 @@ const directories = new Set<string>();
 afterEach(async () => {
   for (const cli of running) cli.child.kill("SIGKILL");
   await Promise.all([...running].map((cli) => cli.exit));
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true, maxRetries: 10 });
   directories.clear();
 });
 

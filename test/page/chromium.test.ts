@@ -1,0 +1,232 @@
+/** The page in a real browser, on a demo of real processes. */
+import type { Locator, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { Cli, scratch } from "../cli/process.js";
+import { browserPath, picture, visit } from "./browser.js";
+import type { Visit } from "./browser.js";
+
+const PATIENCE = { timeout: 20_000 };
+
+async function demo(nodes: number, ttl = "2s"): Promise<{ cli: Cli; url: string }> {
+  const cli = new Cli(["demo", "--ui", "--ttl", ttl, "--nodes", String(nodes)], { TMPDIR: scratch() });
+  const line = await cli.line(/^page: /);
+  return { cli, url: line.replace("page: ", "") };
+}
+
+async function end(cli: Cli): Promise<void> {
+  cli.kill("SIGTERM");
+  expect((await cli.exit).code).toBe(0);
+}
+
+const card = (page: Page, name: string): Locator =>
+  page.locator(".card").filter({ has: page.getByRole("heading", { name, exact: true }) });
+
+const button = (page: Page, name: string): Locator => page.getByRole("button", { name, exact: true });
+
+/** Whoever leads, once someone does, other than `than`. */
+async function leader(page: Page, than = ""): Promise<string> {
+  const crowned = page.locator(".card[data-state='leader']").filter({ hasNotText: than || /(?!)/ });
+  await crowned.first().waitFor(PATIENCE);
+  return (await crowned.first().locator(".card-name").textContent()) ?? "";
+}
+
+/** The play is broken off and everybody stands; who leads. */
+async function ourTurn(page: Page): Promise<string> {
+  await page.getByRole("heading", { name: "Your turn" }).waitFor(PATIENCE);
+  const settled = async (): Promise<boolean> => {
+    const states = await page.locator(".card").evaluateAll((cards) => cards.map((card) => card.getAttribute("data-state")));
+    return states.every((state) => state === "leader" || state === "follower") && states.includes("leader");
+  };
+  await expect.poll(settled, PATIENCE).toBe(true);
+  return leader(page);
+}
+
+async function stateOf(page: Page, name: string, state: string): Promise<void> {
+  await card(page, name).and(page.locator(`[data-state='${state}']`)).waitFor(PATIENCE);
+}
+
+/** Nothing to complain of, nothing asked elsewhere. */
+function clean({ complaints, asked }: Visit, url: string): void {
+  expect(complaints).toEqual([]);
+  const { origin } = new URL(url);
+  expect(asked.filter((address) => new URL(address).origin !== origin)).toEqual([]);
+}
+
+// Programs for the browser are text: this one compiles for Node, which has no document.
+
+const focused = async (page: Page): Promise<string> =>
+  String(await page.evaluate(`document.activeElement?.getAttribute("aria-label")`));
+
+/** In how many places the time line stands within two seconds. */
+const PLACES = `(async () => {
+  const places = new Set();
+  const until = performance.now() + 2000;
+  while (performance.now() < until) {
+    places.add(document.getElementById("world").style.transform);
+    await new Promise((resolve) => requestAnimationFrame(resolve));
+  }
+  return places.size;
+})()`;
+
+/** Milliseconds from frame to frame. */
+const FRAMES = `(async () => {
+  const times = [];
+  while (times.length < 2 || (times.length < 180 && times.at(-1) - times[0] < 6000))
+    times.push(await new Promise((resolve) => requestAnimationFrame(resolve)));
+  return times.slice(1).map((time, index) => time - times[index]);
+})()`;
+
+interface AxNode {
+  readonly ignored: boolean;
+  readonly role?: { readonly value: string };
+  readonly name?: { readonly value: string };
+}
+
+/** Controls as assistive technology is told of them. */
+async function controls(page: Page): Promise<{ role: string; name: string }[]> {
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = (await session.send("Accessibility.getFullAXTree")) as { nodes: AxNode[] };
+  return nodes
+    .filter(({ ignored }) => !ignored)
+    .map(({ role, name }) => ({ role: role?.value ?? "", name: name?.value ?? "" }))
+    .filter(({ role }) => /^(button|link|textbox|checkbox|combobox|slider|meter|table|group)$/.test(role));
+}
+
+describe.skipIf(browserPath === undefined)("the page in Chromium", () => {
+  it("freeze the leader: its lease runs out, another leads, and its late write is refused", async () => {
+    const { cli, url } = await demo(2);
+    await using seen = await visit(url, "dark");
+    const { page } = seen;
+    await button(page, "Add a node").click();
+    const first = await ourTurn(page);
+    await button(page, `Freeze ${first}`).click();
+    await stateOf(page, first, "frozen");
+    await page.locator(".office[data-state='frozen']").waitFor(PATIENCE);
+    const second = await leader(page, first);
+    expect(second).not.toBe(first);
+    await expect.poll(() => page.locator("#announce").textContent()).toContain(`${second} leads with token`);
+    await button(page, `Thaw ${first}`).click();
+    const refusal = page.locator(".refusal", { hasText: `Refused: ${first} came with token` });
+    await refusal.waitFor(PATIENCE);
+    const [old, seenBefore] = (await refusal.textContent())!.match(/\d+/g)!.slice(-2);
+    expect(Number(old)).toBeLessThan(Number(seenBefore));
+    await expect.poll(() => page.locator("#storage-refused").textContent()).toBe("1");
+    await stateOf(page, first, "follower");
+    // The handover was measured: nobody acted for about as long as a lease lasts.
+    const row = page.locator("#handovers tr").filter({ hasText: "frozen" }).first();
+    expect(await row.textContent()).toMatch(new RegExp(`^${first}${second}frozen\\d+\\d\\.\\d s$`));
+    expect(await page.locator(".bar").count()).toBeGreaterThanOrEqual(2);
+
+    // The rest of the buttons.
+    await button(page, `Resign ${second}`).click();
+    const third = await leader(page, second);
+    await button(page, `Cut off ${third}`).click();
+    await stateOf(page, third, "jeopardy");
+    const fourth = await leader(page, third);
+    await button(page, `Heal ${third}`).click();
+    await stateOf(page, third, "follower");
+    await button(page, `Kill ${fourth}`).click();
+    await stateOf(page, fourth, "gone");
+    await leader(page, fourth);
+    await picture(page, "dark");
+    await button(page, `Start ${fourth}`).click();
+    await button(page, "Add a node").click();
+    await stateOf(page, "node4", "follower");
+    await button(page, "Remove node4").click();
+    await card(page, "node4").waitFor({ ...PATIENCE, state: "detached" });
+    await stateOf(page, fourth, "follower");
+    clean(seen, url);
+    await end(cli);
+  }, 120_000);
+
+  it("works by keyboard alone, every control has a name, and it fits a phone", async () => {
+    const { cli, url } = await demo(2);
+    await using seen = await visit(url, "light");
+    const { page } = seen;
+    // The first stop of the tab key; whoever presses a button directs from then on.
+    await page.locator(".card[data-state='leader']").waitFor(PATIENCE);
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("Add a node");
+    await page.keyboard.press("Enter");
+    const first = await ourTurn(page);
+    const all = await controls(page);
+    expect(all.filter(({ name }) => name.trim() === "")).toEqual([]);
+    const buttons = all.filter(({ role }) => role === "button").map(({ name }) => name);
+    for (const action of ["Resign", "Freeze", "Cut off", "Kill", "Remove"])
+      for (const node of ["node1", "node2", "node3"]) expect(buttons).toContain(`${action} ${node}`);
+    expect(new Set(buttons).size).toBe(buttons.length);
+    // Each of them is reached by the tab key, in the order of the page.
+    const reached = [await focused(page)];
+    while (reached.length < buttons.length) {
+      await page.keyboard.press("Tab");
+      reached.push(await focused(page));
+    }
+    expect(reached).toEqual(buttons);
+    const act = async (name: string, key: "Enter" | "Space"): Promise<void> => {
+      await button(page, name).focus();
+      await page.keyboard.press(key);
+    };
+    await act(`Freeze ${first}`, "Enter");
+    const second = await leader(page, first);
+    // The button has become another and still has the focus.
+    expect(await focused(page)).toBe(`Thaw ${first}`);
+    await page.keyboard.press("Space");
+    await page.locator(".refusal").waitFor(PATIENCE);
+    await act(`Resign ${second}`, "Space");
+    await leader(page, second);
+    await picture(page, "light");
+
+    // On a phone nothing sticks out, and for those who ask for it nothing moves between events.
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.emulateMedia({ reducedMotion: "reduce", colorScheme: "dark" });
+    const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    expect(await page.evaluate(overflow)).toBe(0);
+    expect(await page.evaluate(PLACES)).toBeLessThan(40);
+    await picture(page, "phone");
+    clean(seen, url);
+    await end(cli);
+  }, 90_000);
+
+  it("stays smooth with twenty nodes", async () => {
+    const { cli, url } = await demo(20, "4s");
+    await using seen = await visit(url, "dark");
+    const { page } = seen;
+    await leader(page);
+    await expect.poll(() => page.locator(".card[data-state='follower']").count(), PATIENCE).toBe(19);
+    const gaps = (await page.evaluate(FRAMES)) as number[];
+    gaps.sort((a, b) => a - b);
+    const quantile = (share: number): number => gaps[Math.floor((gaps.length - 1) * share)]!;
+    // Generous: twenty processes and a browser without a graphics card share this machine's cores.
+    expect(quantile(0.5)).toBeLessThan(100);
+    expect(quantile(0.95)).toBeLessThan(600);
+    await picture(page, "twenty");
+    await button(page, "Add a node").click({ force: true });
+    expect(await page.locator(".card").count()).toBe(20);
+    clean(seen, url);
+    await end(cli);
+    console.log(`frames: median ${quantile(0.5).toFixed(1)} ms, 95 % ${quantile(0.95).toFixed(1)} ms`);
+  }, 90_000);
+
+  it("shows the elections of a sidecar, and lets office be given up with the token", async () => {
+    const token = "a-token-for-the-page-1234";
+    const flags = ["--listen", "127.0.0.1:0", "--ui", "--ttl", "2s", "--lock-dir", scratch(), "--id", "web"];
+    const cli = new Cli(["serve", "jobs", "mailer", ...flags], { CONCLAVE_SIDECAR_TOKEN: token });
+    const url = (await cli.line(/^page: /)).replace("page: ", "");
+    await using seen = await visit(`${url}#token=${token}`);
+    const { page } = seen;
+    await stateOf(page, "jobs", "leader");
+    await stateOf(page, "mailer", "leader");
+    const before = await card(page, "jobs").locator(".card-state").textContent();
+    await button(page, "Resign jobs").click();
+    await expect
+      .poll(() => card(page, "jobs").locator(".card-state").textContent(), PATIENCE)
+      .not.toBe(before);
+    await page.locator("#handovers tr").first().waitFor(PATIENCE);
+    expect((await controls(page)).filter(({ name }) => name.trim() === "")).toEqual([]);
+    await picture(page, "sidecar");
+    clean(seen, url);
+    cli.kill("SIGTERM");
+    await page.locator("#link[data-state='lost']").waitFor(PATIENCE);
+    expect((await cli.exit).code).toBe(0);
+  }, 60_000);
+});
