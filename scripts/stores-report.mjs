@@ -7,13 +7,15 @@
  *
  * A test file belongs to a store if a part of its path is the store's name
  * (test/etcd/…, test/conformance/etcd.test.ts). The stores are the rooms in
- * src/backends.
+ * src/backends; programs that tests need besides are reported in the same way.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+/** Not stores, but absent on many machines too: the browser that the page is tested in. */
+const PROGRAMS = ["chromium"];
 const NOT_A_STORE = new Set(["open"]);
 
 function rooms() {
@@ -56,10 +58,10 @@ const required = (process.env["CONCLAVE_REQUIRE"] ?? "")
   .split(",")
   .map((name) => name.trim())
   .filter((name) => name !== "");
-const stores = [...new Set([...rooms(), ...required])].sort();
+const stores = [...new Set([...rooms(), ...PROGRAMS, ...required])].sort();
 const problems = [];
 
-console.log("\nStores");
+console.log("\nStores, and programs that tests need");
 for (const store of stores) {
   const { passed, failed, skipped } = tally(store, run.testResults);
   const tested = passed > 0;
@@ -69,7 +71,7 @@ for (const store of stores) {
     `  ${store.padEnd(12)} ${(tested ? "tested" : "ABSENT").padEnd(8)} ${counts.padEnd(28)} ${must}`.trimEnd(),
   );
   if (!tested && must) problems.push(`${store} was required (CONCLAVE_REQUIRE) and was not tested`);
-  else if (!tested) console.log(`  ${"".padEnd(12)} nothing is known about this store on this machine`);
+  else if (!tested) console.log(`  ${"".padEnd(12)} nothing is known about it on this machine`);
 }
 
 for (const problem of problems)

@@ -46,9 +46,7 @@ export function addObserve(program: Command, done: (code: number) => void): void
     .option("--watch", "one table, drawn again: election, leader, token, since, changes")
     .option("--json", "one JSON object a line: event, at, election, candidate, token, value")
     .addHelpText("after", HELP)
-    .action(async (names: readonly string[], options: ObserveOptions) =>
-      done(await observe(names, options)),
-    );
+    .action(async (names: readonly string[], options: ObserveOptions) => done(await observe(names, options)));
 }
 
 async function observe(names: readonly string[], options: ObserveOptions): Promise<number> {

@@ -25,7 +25,9 @@ export function tableLines(
   const cells = [HEAD, ...rows.map((row) => cellsOf(row, now))];
   const widths = HEAD.map((_, column) => Math.max(...cells.map((row) => lengthOf(row[column]!))));
   const lines = cells.map((row) => row.map((cell, column) => pad(cell, widths[column]!)).join(GAP));
-  const troubles = rows.flatMap(({ election, trouble }) => (trouble === null ? [] : [`${election}: ${trouble}`]));
+  const troubles = rows.flatMap(({ election, trouble }) =>
+    trouble === null ? [] : [`${election}: ${trouble}`],
+  );
   const all = [...lines, ...troubles.map(printable)];
   const most = Math.max(2, size.rows - 1);
   const shown = all.length > most ? [...all.slice(0, most - 1), `… and ${all.length - most + 1} more`] : all;
@@ -49,7 +51,7 @@ export function elapsed(ms: number): string {
 }
 
 function lengthOf(text: string): number {
-  return [...text].length;
+  return Array.from(text).length;
 }
 
 function pad(text: string, width: number): string {
@@ -57,6 +59,6 @@ function pad(text: string, width: number): string {
 }
 
 function cut(text: string, columns: number): string {
-  const chars = [...text];
+  const chars = Array.from(text);
   return chars.length <= columns ? text : `${chars.slice(0, Math.max(0, columns - 1)).join("")}…`;
 }

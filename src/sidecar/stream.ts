@@ -26,11 +26,7 @@ export function onGone(response: ServerResponse, gone: () => void): void {
 }
 
 /** What happens in these elections, until the client goes. */
-export function stream(
-  views: readonly ElectionView[],
-  clock: Clock,
-  response: ServerResponse,
-): void {
+export function stream(views: readonly ElectionView[], clock: Clock, response: ServerResponse): void {
   const raw = openStream(response);
   const send = (event: WireEvent): void => raw(event.event, event);
   const state = (view: ElectionView): void =>

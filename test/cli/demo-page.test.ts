@@ -107,7 +107,9 @@ describe("the demo's page", () => {
     expect(state.terms.map(({ reason }) => reason)).toEqual(
       expect.arrayContaining(["resigned", "expired", "killed"]),
     );
-    await until("operations are counted", () => page.state()!.nodes.some(({ opsPerSecond }) => opsPerSecond > 0));
+    await until("operations are counted", () =>
+      page.state()!.nodes.some(({ opsPerSecond }) => opsPerSecond > 0),
+    );
     page.close();
     cli.kill("SIGTERM");
     expect((await cli.exit).code).toBe(0);

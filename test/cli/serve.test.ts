@@ -41,7 +41,9 @@ describe("conclave serve", () => {
     expect(await state(serving)).toMatchObject({ election: "jobs", leading: true, ttlMs: 1500 });
     expect(JSON.parse((await ask(url)).body)).toEqual({ name: expect.stringMatching(/^side-/) });
     expect((await ask(`${url}/healthz`)).status).toBe(200);
-    expect((await ask(`${url}/metrics`)).body).toMatch(/conclave_leading\{election="jobs",backend="file"\} 1/);
+    expect((await ask(`${url}/metrics`)).body).toMatch(
+      /conclave_leading\{election="jobs",backend="file"\} 1/,
+    );
     const page = await ask(`${url}/ui`);
     expect(page.headers["content-type"]).toMatch(/^text\/html/);
     expect(page.headers["content-security-policy"]).toContain("script-src 'self'");
@@ -86,7 +88,9 @@ describe("conclave serve", () => {
     }
     await until("it knows the new leader", async () => {
       const { status, body } = await ask(serving.at);
-      return status === 200 && (JSON.parse(body) as WireElection).leader?.candidate.startsWith("other-") === true;
+      return (
+        status === 200 && (JSON.parse(body) as WireElection).leader?.candidate.startsWith("other-") === true
+      );
     });
   });
 

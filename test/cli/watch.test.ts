@@ -37,7 +37,7 @@ describe("the table", () => {
     const lines = tableLines([row({ leader: "a\u001b[2Jb" }), ...many], NOW, { columns: 40, rows: 12 });
     expect(lines.length).toBe(11);
     expect(lines.at(-1)).toBe("… and 22 more");
-    for (const line of lines) expect([...line].length).toBeLessThanOrEqual(40);
+    for (const line of lines) expect(Array.from(line).length).toBeLessThanOrEqual(40);
     expect(tableLines([row({ leader: "a\u001b[2Jb" })], NOW, WIDE).join()).not.toContain("\u001b");
   });
 

@@ -10,7 +10,9 @@ const text = (path: string): string => readFileSync(new URL(`../../${path}`, imp
 
 describe("the page's files", () => {
   it.each(all)("%s asks nothing of other machines", (path) => {
-    const addresses = [...text(path).matchAll(/(?:https?:)?\/\/[a-z0-9][^\s"'`)]*/gi)].map(([match]) => match);
+    const addresses = [...text(path).matchAll(/(?:https?:)?\/\/[a-z0-9][^\s"'`)]*/gi)].map(
+      ([match]) => match,
+    );
     const harmless = addresses.filter((address) => address !== "http://www.w3.org/2000/svg");
     expect(path.endsWith(".js") ? harmless.filter((a) => a.startsWith("http")) : harmless).toEqual([]);
     expect(text(path)).not.toMatch(/@import|url\(/);

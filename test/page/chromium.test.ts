@@ -34,7 +34,9 @@ async function leader(page: Page, than = ""): Promise<string> {
 async function ourTurn(page: Page): Promise<string> {
   await page.getByRole("heading", { name: "Your turn" }).waitFor(PATIENCE);
   const settled = async (): Promise<boolean> => {
-    const states = await page.locator(".card").evaluateAll((cards) => cards.map((card) => card.getAttribute("data-state")));
+    const states = await page
+      .locator(".card")
+      .evaluateAll((cards) => cards.map((card) => card.getAttribute("data-state")));
     return states.every((state) => state === "leader" || state === "follower") && states.includes("leader");
   };
   await expect.poll(settled, PATIENCE).toBe(true);
@@ -42,7 +44,9 @@ async function ourTurn(page: Page): Promise<string> {
 }
 
 async function stateOf(page: Page, name: string, state: string): Promise<void> {
-  await card(page, name).and(page.locator(`[data-state='${state}']`)).waitFor(PATIENCE);
+  await card(page, name)
+    .and(page.locator(`[data-state='${state}']`))
+    .waitFor(PATIENCE);
 }
 
 /** Nothing to complain of, nothing asked elsewhere. */

@@ -123,7 +123,6 @@ class LedgerClient {
   }
 
   #writeLate(): void {
-    if (this.#last !== undefined)
-      send({ kind: "write", id: ++this.#id, token: this.#last, late: true });
+    if (this.#last !== undefined) send({ kind: "write", id: ++this.#id, token: this.#last, late: true });
   }
 }

@@ -54,7 +54,11 @@ export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> 
   const assets = await dashboard();
   const desk = { options, access, feed, assets };
   try {
-    const server = await openServer({ host, port, handle: (request, response) => route(desk, request, response) });
+    const server = await openServer({
+      host,
+      port,
+      handle: (request, response) => route(desk, request, response),
+    });
     const close = async (): Promise<void> => {
       feed.close();
       await server.close();

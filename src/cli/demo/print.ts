@@ -51,7 +51,8 @@ export class Printer {
       case "said":
       case "write":
         // Why it fails to reach the store was said when it was cut off.
-        if (!(event.kind === "said" && event.line.event === "error" && isCut(state, event.node))) this.#tell(event);
+        if (!(event.kind === "said" && event.line.event === "error" && isCut(state, event.node)))
+          this.#tell(event);
         this.#stand(state);
     }
   }

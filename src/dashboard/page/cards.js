@@ -68,7 +68,14 @@ export function bind(button, action, name, refusal) {
 export function renderCards(view, barred) {
   text(byId("cards-title"), view.noun);
   text(byId("cards-count"), view.count);
-  keyed(list, cards, view.rows, ({ id }) => id, create, (card, row) => update(card, row, barred));
+  keyed(
+    list,
+    cards,
+    view.rows,
+    ({ id }) => id,
+    create,
+    (card, row) => update(card, row, barred),
+  );
   const add = /** @type {HTMLButtonElement} */ (byId("add"));
   add.hidden = view.add === null;
   if (view.add) bind(add, view.add, view.add.label, barred ?? view.add.refusal);

@@ -137,7 +137,9 @@ function wording(node, state, term, current) {
       return "dead";
     case "starting":
       return "starting";
-    default:
+    case "follower":
+    case "vacant":
+    case "unknown":
       if (node.cut) return "cannot reach the store";
       return current && current.node !== node.name ? `follows ${current.node}` : "stands for office";
   }
@@ -176,8 +178,9 @@ function actionsOf(node, state, count) {
  * @returns {import("./view.js").Lease}
  */
 function leaseOf(term, ttlMs) {
-  const deadline = term.deadline ?? term.from + ttlMs;
-  return { deadline, end: term.leaseEnd ?? deadline, span: ttlMs };
+  // Before the first word of the holder: about what it will be.
+  const deadline = term.deadline ?? term.from + 0.85 * ttlMs;
+  return { deadline, end: term.leaseEnd ?? term.from + ttlMs, span: ttlMs };
 }
 
 /**

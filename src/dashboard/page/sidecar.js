@@ -164,7 +164,10 @@ function wording(known, state) {
       return `${plain(state?.leader?.candidate ?? "")} leads`;
     case "vacant":
       return "nobody leads";
-    default:
+    case "unknown":
+    case "frozen":
+    case "gone":
+    case "starting":
       return "not known: the store does not answer";
   }
 }

@@ -20,8 +20,22 @@ export function renderStorage(storage) {
   const refused = byId("storage-refused");
   text(refused, String(storage.refused));
   attr(refused, "data-none", storage.refused === 0 ? "" : null);
-  keyed(byId("writes"), writes, runsOf(storage.writes).slice(0, MOST_RUNS), ({ id }) => id, runElement, updateRun);
-  keyed(byId("refusals"), refusals, storage.refusals, ({ id }) => id, callout, () => {});
+  keyed(
+    byId("writes"),
+    writes,
+    runsOf(storage.writes).slice(0, MOST_RUNS),
+    ({ id }) => id,
+    runElement,
+    updateRun,
+  );
+  keyed(
+    byId("refusals"),
+    refusals,
+    storage.refusals,
+    ({ id }) => id,
+    callout,
+    () => {},
+  );
   byId("storage-hint").hidden = storage.refusals.length > 0;
 }
 
@@ -36,7 +50,12 @@ function runsOf(list) {
     const last = runs[0];
     if (last && last.write.token === write.token && last.write.accepted === write.accepted) last.count++;
     // Named by what came before it, so that it keeps its element while its oldest writes are forgotten.
-    else runs.unshift({ id: `${last?.id ?? ""} ${write.token}${write.accepted ? "" : "!"}`.slice(-200), write, count: 1 });
+    else
+      runs.unshift({
+        id: `${last?.id ?? ""} ${write.token}${write.accepted ? "" : "!"}`.slice(-200),
+        write,
+        count: 1,
+      });
   }
   return runs;
 }

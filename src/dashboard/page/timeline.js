@@ -42,7 +42,14 @@ drawGrid();
 export function renderTimeline(view, now) {
   shown = view;
   if (epoch === 0) epoch = now;
-  keyed(byId("lanes"), lanes, view.lanes, ({ id }) => id, lane, () => {});
+  keyed(
+    byId("lanes"),
+    lanes,
+    view.lanes,
+    ({ id }) => id,
+    lane,
+    () => {},
+  );
   track.style.setProperty("--rows", String(Math.max(1, view.lanes.length)));
   attr(box, "data-dense", view.lanes.length >= DENSE_FROM ? "" : null);
   const rows = new Map(view.lanes.map(({ id }, index) => [id, index]));

@@ -135,7 +135,12 @@ export function between(spans, row) {
     const end = span.stoppedAt ?? span.to;
     if (end === undefined) return; // still acting, or its end has not been heard of yet
     const next = spans[index + 1];
-    gaps.push({ id: `${row ?? ""}/${span.token}`, row, from: end, to: next ? Math.max(end, next.from) : null });
+    gaps.push({
+      id: `${row ?? ""}/${span.token}`,
+      row,
+      from: end,
+      to: next ? Math.max(end, next.from) : null,
+    });
     if (next === undefined) return;
     handovers.unshift({
       id: `${row ?? ""}/${next.token}`,
