@@ -193,7 +193,7 @@ function own(backend: Backend, traffic: Traffic): Connection {
 
 async function closeBackend(backend: Backend, traffic: Traffic, late: (what: string) => void): Promise<void> {
   await backend[Symbol.asyncDispose]();
-  await null;
+  await Promise.resolve();
   if (traffic.pending > 0) late(`${traffic.pending} requests are still waited for`);
   traffic.onCall = (what) => late(`the store was asked: ${what}`);
 }
