@@ -130,19 +130,21 @@ describe("environment", () => {
     expect(env).not.toHaveProperty("NODE_CHANNEL_FD");
   });
 
-  const secrets = {
+  const passwords = (): NodeJS.ProcessEnv => ({
     CONCLAVE_BACKEND: `file://${scratch()}`,
     ETCD_USERNAME: "root",
     ETCD_PASSWORD: "hunter22",
-  };
+  });
 
   it("E2 CONCLAVE_*, ETCD_USERNAME and ETCD_PASSWORD are withheld", async () => {
+    const secrets = passwords();
     const env = await environmentOf([], { ...secrets, CONCLAVE_OTHER: "x" });
     for (const name of [...Object.keys(secrets), "CONCLAVE_OTHER"]) expect(env).not.toHaveProperty(name);
     expect(JSON.stringify(env)).not.toContain("hunter22");
   });
 
   it("E3 --pass-env passes them on", async () => {
+    const secrets = passwords();
     const env = await environmentOf(
       ["--pass-env", "CONCLAVE_BACKEND,ETCD_PASSWORD", "--pass-env", "ETCD_USERNAME"],
       secrets,
