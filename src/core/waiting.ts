@@ -14,7 +14,8 @@ import { ConclaveError } from "./errors.js";
  */
 export function sharedController(): AbortController {
   const controller = new AbortController();
-  setMaxListeners(0, controller.signal);
+  // A program may bring signals of its own (simulators, jsdom): those are not Node's to count.
+  if (controller.signal instanceof EventTarget) setMaxListeners(0, controller.signal);
   return controller;
 }
 

@@ -58,3 +58,18 @@ test("many elections may wait on one file backend", async () => {
     await rm(directory, { recursive: true, force: true });
   }
 });
+
+test("a signal that is not Node's own is taken as it is", () => {
+  const own = globalThis.AbortController;
+  class Plain {
+    readonly signal = { aborted: false, addEventListener: () => {}, removeEventListener: () => {} };
+    abort(): void {}
+  }
+  // @ts-expect-error -- what jsdom and simulators do
+  globalThis.AbortController = Plain;
+  try {
+    expect(() => new Election({ name: "e", backend: memoryBackend() })).not.toThrow(TypeError);
+  } finally {
+    globalThis.AbortController = own;
+  }
+});
