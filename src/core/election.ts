@@ -205,7 +205,9 @@ export class Election implements AsyncDisposable {
   /**
    * Ends everything: withdraws, or stops the work and gives the office up.
    * Afterwards nothing of this election is left: no timer, no listener, no
-   * request. Takes at most `drainMs` and, if the work does not stop, one ttl.
+   * request. Takes at most `drainMs` and, if the work does not stop, one ttl: do
+   * not await it inside the work itself. For a term from `campaign()` this is
+   * its owner's word that the work has stopped.
    */
   close(): Promise<void> {
     this.#closed ??= this.#close();

@@ -1,6 +1,6 @@
 /** One term's work inside `run()`: started once, stopped by the term's signal, waited for before anything else happens. */
 import type { Clock } from "./clock.js";
-import { ConclaveError } from "./errors.js";
+import { ConclaveError, isConclaveError } from "./errors.js";
 import type { Keeper } from "./keeper.js";
 import type { Term } from "./term.js";
 import { onAbort, sleep } from "./waiting.js";
@@ -47,9 +47,15 @@ async function begin(term: Term, work: Work, stop: AbortSignal): Promise<Outcome
     if (term.held && !term.signal.aborted && !stop.aborted) await work(term);
     return { kind: "returned" };
   } catch (error) {
-    // Work that rejects because it was told to stop has not failed.
-    return term.signal.aborted ? { kind: "returned" } : { kind: "failed", error };
+    return toldToStop(term.signal, error) ? { kind: "returned" } : { kind: "failed", error };
   }
+}
+
+/** Work that rejects because its term is over has not failed. What else it throws on its way out is its own fault. */
+function toldToStop(signal: AbortSignal, error: unknown): boolean {
+  if (!signal.aborted) return false;
+  if (error === signal.reason || (error instanceof Error && error.name === "AbortError")) return true;
+  return isConclaveError(error) && (error.code === "not-leader" || error.code === "stale-leader");
 }
 
 async function settle(term: Term, finished: Promise<Outcome>, options: ServeOptions): Promise<Outcome> {

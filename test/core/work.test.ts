@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { Election, memoryBackend } from "../../src/index.js";
+import type { Term, Work } from "../../src/index.js";
+
+/** Runs `work` once, stops when it is in office, and tells which errors were reported. */
+async function errorsOf(work: Work): Promise<unknown[]> {
+  const stop = new AbortController();
+  const errors: unknown[] = [];
+  await using election = new Election({ name: "e", backend: memoryBackend(), ttlMs: 2000 });
+  election.on("error", ({ error }) => errors.push(error));
+  election.on("elected", () => void setImmediate(() => stop.abort()));
+  await election.run(work, { signal: stop.signal });
+  await new Promise((resolve) => setImmediate(resolve));
+  return errors;
+}
+
+const stopped = (term: Term) =>
+  new Promise<void>((resolve) => term.signal.addEventListener("abort", () => resolve(), { once: true }));
+
+test("work that rejects because it was told to stop has not failed", async () => {
+  expect(await errorsOf(() => Promise.resolve())).toEqual([]);
+  expect(await errorsOf((term) => stopped(term).then(() => term.signal.throwIfAborted()))).toEqual([]);
+  const aborted = new DOMException("aborted", "AbortError");
+  expect(await errorsOf((term) => stopped(term).then(() => Promise.reject(aborted)))).toEqual([]);
+});
+
+test("what its clean-up throws is reported", async () => {
+  const broken = new Error("cannot close the file");
+  expect(await errorsOf((term) => stopped(term).then(() => Promise.reject(broken)))).toEqual([broken]);
+});
