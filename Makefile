@@ -51,7 +51,7 @@ TOOLS := $(shell find src test bench examples scripts -name '*.ts' 2>/dev/null)
 
 tools: .build/.built
 
-demo: build ## three candidates in one terminal: handover, crash, freeze (ARGS=--once ends by itself)
+demo: build ## three candidates: handover, crash, freeze; in this terminal and on a page (ARGS=--once ends by itself)
 	@$(CLI) demo $(ARGS)
 
 run: build ## one candidate: make run NODE_ID=x

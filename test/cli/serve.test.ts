@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { WireElection } from "../../src/sidecar/index.js";
 import { ask, flood, post, takenPort, until } from "./http.js";
-import { Cli, conclave, scratch } from "./process.js";
+import { Cli, inProcess, scratch } from "./process.js";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const TOKEN = "a-secret-of-32-characters-exactly";
@@ -144,20 +144,26 @@ describe("conclave serve", () => {
   });
 
   it("refuses what would be unsafe or cannot be meant", async () => {
-    const directory = ["--lock-dir", scratch()];
-    const refusals: [string[], NodeJS.ProcessEnv, RegExp][] = [
-      [["--listen", "0.0.0.0:0"], {}, /needs a token/],
-      [["--listen", "127.0.0.1:0"], { CONCLAVE_SIDECAR_TOKEN: "short" }, /at least 16/],
-      [["--token-file", "/nowhere/at/all"], {}, /--token-file cannot be read/],
-      [["--listen", "somewhere"], {}, /127\.0\.0\.1:4040/],
+    const directory = scratch();
+    const flags = ["--lock-dir", join(directory, "elections")];
+    const short = join(directory, "token");
+    writeFileSync(short, "short\n");
+    const refusals: [string[], RegExp][] = [
+      [["--listen", "0.0.0.0:0"], /needs a token/],
+      [["--listen", "127.0.0.1:0", "--token-file", short], /at least 16/],
+      [["--token-file", "/nowhere/at/all"], /--token-file cannot be read/],
+      [["--listen", "somewhere"], /127\.0\.0\.1:4040/],
+      [["--listen", "127.0.0.1:70000"], /127\.0\.0\.1:4040/],
     ];
-    for (const [flags, env, message] of refusals) {
-      const { code, err } = await conclave(["serve", "jobs", ...flags, ...directory], env);
-      expect(code, flags.join(" ")).toBe(2);
+    for (const [bad, message] of refusals) {
+      const { code, err } = await inProcess(["serve", "jobs", ...bad, ...flags]);
+      expect(code, bad.join(" ")).toBe(2);
       expect(err).toMatch(message);
     }
+    const twice = await inProcess(["serve", "jobs", "jobs", ...flags]);
+    expect(twice).toMatchObject({ code: 2, err: expect.stringMatching(/named twice/) });
     const taken = await takenPort();
-    const { code, err } = await conclave(["serve", "jobs", "--listen", String(taken.port), ...directory]);
+    const { code, err } = await inProcess(["serve", "jobs", "--listen", String(taken.port), ...flags]);
     await taken.free();
     expect(code).toBe(2);
     expect(err).toMatch(/cannot listen on 127\.0\.0\.1, port \d+: EADDRINUSE/);

@@ -91,12 +91,16 @@
 /** Longest stretch of time that is shown. */
 export const WINDOW_MS = 60_000;
 
-/** Neighbours far apart on the wheel; gold is left to the leader. */
-const GOLDEN_ANGLE = 137.508;
+/** From green over blue to pink: gold is left to the leader, red to what goes wrong. */
+const HUES = { from: 105, range: 235 };
+const GOLDEN_RATIO = 0.618034;
 
-/** @param {number} index */
+/**
+ * Neighbours are far apart on the wheel.
+ * @param {number} index
+ */
 export function hueOf(index) {
-  return Math.round((200 + index * GOLDEN_ANGLE) % 360);
+  return Math.round(HUES.from + ((0.38 + index * GOLDEN_RATIO) % 1) * HUES.range);
 }
 
 /**
