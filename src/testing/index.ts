@@ -1,3 +1,5 @@
-/** For tests: what every backend must do, the simulator that tries this library, and a clock for your own. */
+/** For tests: what every backend must do, the simulator that tries this library, and a clock for your own tests. */
 export * from "./conformance/index.js";
 export * from "./sim/index.js";
+export { VirtualClock } from "./virtual-clock.js";
+export type { VirtualClockOptions } from "./virtual-clock.js";

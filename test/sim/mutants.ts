@@ -331,6 +331,25 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [{ file: RECORD, find: "if (races > 0)\n", replace: "if (false)\n" }],
   },
   {
+    name: "an observer of a lagging store polls in a tight loop",
+    rule: "store operations are bounded (a bug that the simulator found)",
+    stores: RECORDS,
+    edits: [
+      {
+        file: RECORD,
+        find: "silentIn > 0 ? Math.min(poll, Math.max(1, silentIn)) : poll",
+        replace: "last && entry ? Math.min(poll, Math.max(1, silentIn)) : poll",
+      },
+    ],
+  },
+  {
+    name: "margin of what was asked, not of what was granted",
+    rule: "the margin is a share of the lease (a bug that the simulator found)",
+    stores: ["queue"],
+    ignore: SEEN,
+    edits: [{ file: ELECTION, find: "* Math.max(1, hold.ttlMs / ttlMs)", replace: "" }],
+  },
+  {
     name: "file: no second look",
     rule: "re-list to confirm that the record is the newest",
     stores: ["file"],
@@ -407,6 +426,24 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "what core does not release the room takes away, since the shared lease lives on",
     stores: ["queue"],
     edits: [{ file: SHARED_LEASE, find: "this.#dropExpired();\n", replace: "\n" }],
+  },
+  {
+    name: "etcd: with one key for all, waits for its watch alone",
+    rule: "every push has a poll underneath (a bug that the simulator found)",
+    stores: ["queue"],
+    edits: [
+      {
+        file: SHARED_LEASE,
+        find: "seat.token !== undefined || seat.predecessor !== undefined",
+        replace: "seat.token !== undefined",
+      },
+    ],
+  },
+  {
+    name: "etcd: close does not wait for a lease being revoked",
+    rule: "nothing is left after close (a bug that the simulator found)",
+    stores: ["queue"],
+    edits: [{ file: "src/backends/etcd/lease-pool.js", find: "await Promise.all(this.#revoking);", replace: "" }],
   },
   {
     name: "etcd: waits for its watch alone",
