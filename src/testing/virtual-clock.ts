@@ -72,7 +72,8 @@ export class VirtualClock implements Clock {
 
   /** Moves time on: timers fire in order, and what they set off settles before the next one does. */
   async advance(ms: number): Promise<void> {
-    if (!Number.isFinite(ms) || ms < 0) throw new RangeError(`time moves forward by a finite number, not by ${ms}`);
+    if (!Number.isFinite(ms) || ms < 0)
+      throw new RangeError(`time moves forward by a finite number, not by ${ms}`);
     const until = this.#now + ms;
     await settled();
     for (let next = this.#next(until); next !== undefined; next = this.#next(until)) {

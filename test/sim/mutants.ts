@@ -443,7 +443,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: "etcd: close does not wait for a lease being revoked",
     rule: "nothing is left after close (a bug that the simulator found)",
     stores: ["queue"],
-    edits: [{ file: "src/backends/etcd/lease-pool.js", find: "await Promise.all(this.#revoking);", replace: "" }],
+    edits: [
+      { file: "src/backends/etcd/lease-pool.js", find: "await Promise.all(this.#revoking);", replace: "" },
+    ],
   },
   {
     name: "etcd: waits for its watch alone",

@@ -105,7 +105,8 @@ describe("nodes", () => {
   test("a paused process runs nothing, then everything it missed; a stalled one still answers its getters", async () => {
     const { scheduler, node, clock } = world();
     const log: string[] = [];
-    for (const ms of [300, 100, 200]) clock.after(ms, () => log.push(`${ms} at ${Math.round(scheduler.now)}`));
+    for (const ms of [300, 100, 200])
+      clock.after(ms, () => log.push(`${ms} at ${Math.round(scheduler.now)}`));
     scheduler.at(50, () => node.hinder("paused", 1_000));
     scheduler.at(400, () => {
       node.process?.deliver(() => log.push("message"));

@@ -49,14 +49,14 @@ describe("simulation", () => {
     beforeAll(useFastAbort);
     afterAll(useRealAbort);
 
-    test("300 schedules, no violation", { timeout: 240_000 }, async () => {
+    test("150 schedules, no violation", { timeout: 240_000 }, async () => {
       const terms: number[] = [];
-      for (let seed = 1; seed <= 300; seed++) {
+      for (let seed = 1; seed <= 150; seed++) {
         const outcome = await simulate(planOf(seed), { rejections });
         expect(outcome.violation, `seed ${seed}`).toBeUndefined();
         terms.push(outcome.terms);
       }
-      expect(terms.toSorted((a, b) => a - b)[150]).toBeGreaterThanOrEqual(5);
+      expect(terms.toSorted((a, b) => a - b)[75]).toBeGreaterThanOrEqual(5);
     });
   });
 });
@@ -65,7 +65,9 @@ describe("a planted violation", () => {
   /** Terms that answer "held" for ever, as a flag that nobody clears would. */
   const planted: SubjectFactory = (options) => {
     const election = new Election(options);
-    election.on("elected", ({ term }) => Object.defineProperty(term, "held", { get: () => !term.signal.aborted }));
+    election.on("elected", ({ term }) =>
+      Object.defineProperty(term, "held", { get: () => !term.signal.aborted }),
+    );
     return election;
   };
   const run = (plan: Plan) => simulate(plan, { elect: planted, rejections, trace: true });

@@ -262,11 +262,13 @@ export class EtcdServer {
   #tell(watcher: Watcher): void {
     const { link, request } = watcher;
     if (!link.process.alive || watcher.stopped) return void this.#watchers.delete(watcher);
-    const events = this.#log.filter(
-      ({ type, kv }) =>
-        kv.modRevision >= watcher.next && within(kv.key, request) && request.skip !== `${type}s`,
+    const events = this.#since(watcher.next).filter(
+      ({ type, kv }) => within(kv.key, request) && request.skip !== `${type}s`,
     );
-    if (events.length === 0) return;
+    if (events.length === 0) {
+      if (this.#watchers.has(watcher)) watcher.next = this.#revision + 1n;
+      return;
+    }
     const told = link.notify(() => {
       if (!watcher.stopped) watcher.sink({ kind: "events", events });
     });
@@ -275,6 +277,13 @@ export class EtcdServer {
       this.#watchers.delete(watcher);
       this.#resume(watcher);
     } else watcher.next = this.#revision + 1n;
+  }
+
+  /** What happened from this revision on. The log grows at its end alone: only that is looked at. */
+  #since(revision: bigint): WatchEvent[] {
+    let first = this.#log.length;
+    while (first > 0 && this.#log[first - 1]!.kv.modRevision >= revision) first--;
+    return this.#log.slice(first);
   }
 
   /** Half of the broken streams are noticed in a while; the others hang for good. */

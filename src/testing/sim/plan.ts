@@ -127,7 +127,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     store,
     nodes,
     ttlMs,
-    retryMs: Math.round(ttlMs * random.between(0.2, 0.5)),
+    retryMs: Math.round(ttlMs * (store === "file" ? random.between(0.35, 0.6) : random.between(0.2, 0.5))),
     horizonMs,
     healAtMs,
     latency: {
@@ -149,7 +149,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     laggard: random.chance(0.4) ? random.whole(1, nodes) : 0,
     chatty: random.chance(store === "file" ? 0.3 : 0.05),
     oneKey: store === "queue" && random.chance(0.3),
-    side: store === "queue" && random.chance(0.3),
+    side: store === "queue" && random.chance(0.2),
     probe: random.chance(0.7) ? "always" : "seldom",
     faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs }),
   };
