@@ -13,6 +13,8 @@
 export interface CallLimits {
   readonly signal: AbortSignal;
   readonly limitMs: number;
+  /** What others depend on does not queue behind them: renewals. */
+  readonly urgent?: boolean;
 }
 
 /** What every answer says about the member that gave it. */

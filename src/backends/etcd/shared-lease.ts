@@ -182,7 +182,7 @@ export class SharedLease {
 
   async #renew(signal: AbortSignal): Promise<Extension> {
     // Shorter than the whole: a connection that has gone silent is found in time for another try elsewhere.
-    const limits = { signal, limitMs: this.ttlMs / 6 };
+    const limits = { signal, limitMs: this.ttlMs / 6, urgent: true };
     try {
       const askedAt = this.#clock.now();
       const life = await this.#client.leaseKeepAlive(this.id, limits);

@@ -1,9 +1,15 @@
 /** Lets a number of calls in at once, the others in turn. */
 import { onAbort } from "../../../core/waiting.js";
 
+/** One that waits; whoever gave up stays in the line and is passed over. */
+interface Waiting {
+  admit: (() => void) | undefined;
+}
+
 export class Gate {
   #free: number;
-  readonly #queue = new Set<() => void>();
+  #line: Waiting[] = [];
+  #head = 0;
 
   constructor(width: number) {
     this.#free = width;
@@ -18,22 +24,35 @@ export class Gate {
     return () => {
       if (left) return;
       left = true;
-      const [next] = this.#queue;
-      if (next === undefined) this.#free++;
-      else next();
+      this.#next();
     };
+  }
+
+  #next(): void {
+    while (this.#head < this.#line.length) {
+      const admit = this.#line[this.#head++]?.admit;
+      // Thousands may stand in line: it is cut once in a while, not moved up each time.
+      if (2 * this.#head > this.#line.length) {
+        this.#line = this.#line.slice(this.#head);
+        this.#head = 0;
+      }
+      if (admit !== undefined) return admit();
+    }
+    this.#free++;
   }
 
   #turn(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const admit = (): void => {
-        this.#queue.delete(admit);
-        unlink();
-        resolve();
+      const waiting: Waiting = {
+        admit: () => {
+          waiting.admit = undefined;
+          unlink();
+          resolve();
+        },
       };
-      this.#queue.add(admit);
+      this.#line.push(waiting);
       const unlink = onAbort(signal, () => {
-        this.#queue.delete(admit);
+        waiting.admit = undefined;
         reject(signal.reason);
       });
     });

@@ -147,6 +147,7 @@ export class GrpcEtcdClient implements EtcdClient {
 
   /** Waits for its turn; the time limit counts from then. */
   async #call(what: string, path: string, body: Uint8Array, limits: CallLimits): Promise<Uint8Array> {
+    if (limits.urgent === true) return this.#urgent(what, path, body, limits);
     const leave = await this.#gate.enter(limits.signal);
     try {
       return await this.#urgent(what, path, body, limits);
