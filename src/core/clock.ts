@@ -28,6 +28,18 @@ export interface Clock {
 /** Node fires timers beyond this at once; longer waits are cut and re-armed by the callee. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+class SystemTimer implements Timer {
+  readonly #handle: ReturnType<typeof setTimeout>;
+
+  constructor(handle: ReturnType<typeof setTimeout>) {
+    this.#handle = handle;
+  }
+
+  cancel(): void {
+    clearTimeout(this.#handle);
+  }
+}
+
 class SystemClock implements Clock {
   now(): number {
     return performance.now();
@@ -43,7 +55,7 @@ class SystemClock implements Clock {
 
   after(delayMs: number, callback: () => void): Timer {
     const handle = setTimeout(callback, Math.min(Math.max(0, delayMs), LONGEST_TIMER_MS));
-    return { cancel: () => clearTimeout(handle) };
+    return new SystemTimer(handle);
   }
 
   random(): number {

@@ -43,11 +43,8 @@ export interface Logger {
 
 type Listeners = { [E in EventName]: Set<Listener<E>> };
 
-export class Emitter {
-  readonly #election: string;
-  readonly #candidate: string;
-  readonly #logger: Logger | undefined;
-  readonly #listeners: Listeners = {
+function nobody(): Listeners {
+  return {
     elected: new Set(),
     ended: new Set(),
     jeopardy: new Set(),
@@ -56,6 +53,14 @@ export class Emitter {
     leader: new Set(),
     error: new Set(),
   };
+}
+
+export class Emitter {
+  readonly #election: string;
+  readonly #candidate: string;
+  readonly #logger: Logger | undefined;
+  /** Made when somebody listens: most elections of a process with thousands are never listened to. */
+  #listeners: Listeners | undefined;
 
   constructor(election: string, candidate: string, logger: Logger | undefined) {
     this.#election = election;
@@ -64,12 +69,13 @@ export class Emitter {
   }
 
   on<E extends EventName>(name: E, listener: Listener<E>): () => void {
-    this.#listeners[name].add(listener);
-    return () => this.#listeners[name].delete(listener);
+    const listeners = (this.#listeners ??= nobody())[name];
+    listeners.add(listener);
+    return () => listeners.delete(listener);
   }
 
   count(name: EventName): number {
-    return this.#listeners[name].size;
+    return this.#listeners?.[name].size ?? 0;
   }
 
   emit<E extends EventName>(name: E, event: ElectionEvents[E]): void {
@@ -77,7 +83,7 @@ export class Emitter {
     if (diagnostics.hasSubscribers) {
       diagnostics.publish({ election: this.#election, candidate: this.#candidate, ...event });
     }
-    for (const listener of this.#listeners[name]) void this.#tell(listener, event);
+    for (const listener of this.#listeners?.[name] ?? []) void this.#tell(listener, event);
   }
 
   log(level: keyof Logger, message: string): void {
