@@ -79,6 +79,16 @@ export interface Extension {
   readonly askedAt: number;
 }
 
+/**
+ * What core needs of an AbortSignal, and any AbortSignal will do. A backend that
+ * keeps thousands of holds may give something smaller: a signal takes a kilobyte.
+ */
+export interface Revocation {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void, options?: { readonly once?: boolean }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 /** A granted lease, in the hands of one term. */
 export interface Hold {
   readonly token: bigint;
@@ -87,7 +97,7 @@ export interface Hold {
   /** What the store really granted, where it may differ from what was asked. */
   readonly ttlMs: number;
   /** Aborts when the store says the lease is gone. A hint: may come late or never. */
-  readonly revoked?: AbortSignal | undefined;
+  readonly revoked?: Revocation | undefined;
   /** Extends the lease. Throws = unknown. */
   renew(options: CallOptions): Promise<Extension | "lost">;
   /** Publishes a new value and extends the lease. Throws = unknown. */

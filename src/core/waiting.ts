@@ -5,6 +5,7 @@
  * by hand.
  */
 import { setMaxListeners } from "node:events";
+import type { Revocation } from "./backend.js";
 import type { Clock } from "./clock.js";
 import { ConclaveError } from "./errors.js";
 
@@ -20,7 +21,7 @@ export function sharedController(): AbortController {
 }
 
 /** Calls `listener` when the signal aborts, at once if it has. Returns the unlink. */
-export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+export function onAbort(signal: Revocation, listener: () => void): () => void {
   if (signal.aborted) {
     listener();
     return () => {};

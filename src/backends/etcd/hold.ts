@@ -1,5 +1,5 @@
 /** A seat in office, as core sees it. */
-import type { CallOptions, Extension, Hold } from "../../core/backend.js";
+import type { CallOptions, Extension, Hold, Revocation } from "../../core/backend.js";
 import { untilAborted } from "../../core/waiting.js";
 import type { EtcdClient } from "./client.js";
 import type { Seat } from "./seat.js";
@@ -13,7 +13,6 @@ export class EtcdHold implements Hold {
   readonly #seat: Seat;
   readonly #lease: SharedLease;
   readonly #attemptMs: number;
-  readonly #revoked = new AbortController();
 
   constructor(client: EtcdClient, seat: Seat, token: bigint, lease: SharedLease, attemptMs: number) {
     this.#client = client;
@@ -25,16 +24,10 @@ export class EtcdHold implements Hold {
     this.ttlMs = lease.ttlMs;
     seat.state = "held";
     seat.handedOut = this.askedAt;
-    const forget = seat.onLost;
-    seat.onLost = () => {
-      forget?.();
-      this.#revoked.abort(seat.lost);
-    };
-    if (seat.lost !== undefined) this.#revoked.abort(seat.lost);
   }
 
-  get revoked(): AbortSignal {
-    return this.#revoked.signal;
+  get revoked(): Revocation {
+    return this.#seat;
   }
 
   async renew({ signal }: CallOptions): Promise<Extension | "lost"> {

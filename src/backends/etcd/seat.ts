@@ -3,12 +3,21 @@
  * lease it is attached to. A seat is used once; its token, once known, does not
  * change. What it does not know (did the put arrive?) it remembers as unknown.
  */
+import type { Revocation } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
 import type { CallLimits, EtcdClient, Operation, Transaction } from "./client.js";
 
 export type SeatState = "standing" | "held" | "left";
 
-export class Seat {
+/** The lease that a seat stands on. */
+export interface SeatOwner {
+  readonly id: bigint;
+  /** The seat is lost. */
+  forget(seat: Seat): void;
+}
+
+/** Its loss is what core hears of a hold's revocation; a seat is small, since there may be thousands. */
+export class Seat implements Revocation {
   readonly key: string;
   readonly lease: bigint;
   readonly election: string;
@@ -24,20 +33,34 @@ export class Seat {
   predecessor: { readonly key: string; readonly createRevision: bigint } | undefined;
   /** `askedAt` last handed to core: after this and one ttl nobody can think that it leads by this seat. */
   handedOut = 0;
-  /** Told when the seat is lost. */
-  onLost: (() => void) | undefined;
   readonly #client: EtcdClient;
+  readonly #owner: SeatOwner;
   #lost: ConclaveError | undefined;
   #ring: (() => void) | undefined;
   #rung = false;
   #unwatch: (() => void) | undefined;
+  #listener: (() => void) | undefined;
 
-  constructor(client: EtcdClient, key: string, lease: bigint, election: string, candidate: string) {
+  constructor(client: EtcdClient, owner: SeatOwner, key: string, election: string, candidate: string) {
     this.#client = client;
+    this.#owner = owner;
     this.key = key;
-    this.lease = lease;
+    this.lease = owner.id;
     this.election = election;
     this.candidate = candidate;
+  }
+
+  get aborted(): boolean {
+    return this.#lost !== undefined;
+  }
+
+  /** One listener, told once: core's. */
+  addEventListener(_type: "abort", listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  removeEventListener(_type: "abort", listener: () => void): void {
+    if (this.#listener === listener) this.#listener = undefined;
   }
 
   /** Why the seat is gone for certain, if it is. */
@@ -59,7 +82,10 @@ export class Seat {
     );
     this.#stopWatching();
     this.ring();
-    this.onLost?.();
+    this.#owner.forget(this);
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.();
   }
 
   /** Nothing of this seat is left in the store, or it is somebody else's task to see to that. */

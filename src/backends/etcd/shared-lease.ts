@@ -90,11 +90,10 @@ export class SharedLease {
   }
 
   sit(election: string, key: string, candidate: string): Seat {
-    const seat = new Seat(this.#client, key, this.id, election, candidate);
+    const seat = new Seat(this.#client, this, key, election, candidate);
     this.#anyKey = key;
     this.#elections.set(election, seat);
     this.#seats.add(seat);
-    seat.onLost = () => this.#forget(seat);
     return seat;
   }
 
@@ -283,16 +282,16 @@ export class SharedLease {
       } catch {
         return; // with the next renewal
       }
-      if (this.#clock.now() >= until) this.#forget(seat);
+      if (this.#clock.now() >= until) this.forget(seat);
     }
   }
 
   #leave(seat: Seat): void {
     seat.leave();
-    this.#forget(seat);
+    this.forget(seat);
   }
 
-  #forget(seat: Seat): void {
+  forget(seat: Seat): void {
     this.#seats.delete(seat);
     this.#strays.delete(seat);
     if (this.#elections.get(seat.election) === seat) this.#elections.delete(seat.election);

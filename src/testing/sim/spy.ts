@@ -36,7 +36,7 @@ class SpiedHold implements Hold {
   readonly token: bigint;
   readonly askedAt: number;
   readonly ttlMs: number;
-  readonly revoked: AbortSignal | undefined;
+  readonly revoked: Hold["revoked"];
   readonly #hold: Hold;
   readonly #options: SpyOptions;
   #extendedAt: number;
