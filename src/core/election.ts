@@ -16,6 +16,7 @@ import type { Reading } from "./deadline.js";
 import { ConclaveError, describe, invalid, isRetriable } from "./errors.js";
 import { Emitter } from "./events.js";
 import type { EventName, Listener, Logger } from "./events.js";
+import { Halt } from "./halt.js";
 import { Keeper } from "./keeper.js";
 import { checkId, checkName, checkValue, defaultId } from "./names.js";
 import { LeaderFeed, observeLeaders } from "./observe.js";
@@ -24,7 +25,7 @@ import { resolveTiming } from "./timing.js";
 import type { Timing, TimingOptions } from "./timing.js";
 import { serve } from "./work.js";
 import type { Work } from "./work.js";
-import { bounded, onAbort, sharedController, sleep, untilAborted } from "./waiting.js";
+import { bounded, onAbort, sleep, untilAborted } from "./waiting.js";
 
 export interface ElectionOptions extends TimingOptions {
   /** Name of the contest: candidates with the same name on the same store stand against each other. */
@@ -59,9 +60,9 @@ export class Election implements AsyncDisposable {
   readonly #closeBackend: boolean;
   readonly #candidacy: Candidacy;
   readonly #events: Emitter;
-  readonly #feed: LeaderFeed;
-  readonly #closing = sharedController();
-  readonly #running = new Set<Promise<unknown>>();
+  #feed: LeaderFeed | undefined;
+  readonly #closing = new Halt();
+  #running: Set<Promise<unknown>> | undefined;
   #state: State = { kind: "idle" };
   #run = false;
   /** From the call on, not from the first request: `ready()` and pauses between attempts are standing too. */
@@ -85,17 +86,17 @@ export class Election implements AsyncDisposable {
     this.#ready = options.ready;
     this.#closeBackend = options.closeBackend ?? false;
     this.#events = new Emitter(this.name, this.candidate, options.logger);
-    this.#feed = new LeaderFeed(this.#events, (signal) => this.observe({ signal }));
   }
 
   /** Calls `listener` for each event from now on. Returns the way to stop. Listeners cannot disturb the election. */
   on<E extends EventName>(event: E, listener: Listener<E>): () => void {
     const off = this.#events.on(event, listener);
-    if (event !== "leader" || this.#closing.signal.aborted) return off;
-    this.#feed.start();
+    if (event !== "leader" || this.#closing.halted) return off;
+    const feed = (this.#feed ??= new LeaderFeed(this.#events, (signal) => this.observe({ signal })));
+    feed.start();
     return () => {
       off();
-      if (this.#events.count("leader") === 0) void this.#feed.stop();
+      if (this.#events.count("leader") === 0) void feed.stop();
     };
   }
 
@@ -221,10 +222,10 @@ export class Election implements AsyncDisposable {
   async #close(): Promise<void> {
     const leading = this.#state.kind === "leading" ? this.#state.keeper : undefined;
     const ending = leading?.endNow("closed", "the election was closed");
-    this.#closing.abort(new ConclaveError("state", `election "${this.name}" is closed`));
+    this.#closing.halt(new ConclaveError("state", `election "${this.name}" is closed`));
     await ending;
-    await Promise.allSettled(this.#running);
-    await this.#feed.stop();
+    await Promise.allSettled(this.#running ?? []);
+    await this.#feed?.stop();
     if (this.#closeBackend) await this.backend[Symbol.asyncDispose]();
   }
 
@@ -287,6 +288,8 @@ export class Election implements AsyncDisposable {
 
   /** One campaign. `null`: someone else leads, or what was won could not be confirmed. */
   async #stand(wait: boolean, signal: AbortSignal): Promise<Keeper | null> {
+    // The last term may be over but its office not yet given back: `close()` waits for that too.
+    if (this.#state.kind === "leading") void this.#track(this.#state.keeper.term.ended);
     this.#state = { kind: "standing" };
     try {
       const base = readClocks(this.#clock);
@@ -366,18 +369,18 @@ export class Election implements AsyncDisposable {
       term,
       deadline,
       events: this.#events,
+      reported: () => void Promise.resolve().then(() => this.#leave(state)),
     });
     const state: State = { kind: "leading", keeper };
     this.#state = state;
-    void this.#track(
-      term.ended.then(() => {
-        if (this.#state === state) this.#state = { kind: "idle" };
-      }),
-    );
     this.#events.log("info", `${candidate} leads with token ${term.token}`);
     this.#events.emit("elected", { term, waitedMs: this.#clock.now() - this.#standingSince });
     keeper.start();
     return keeper;
+  }
+
+  #leave(state: State): void {
+    if (this.#state === state) this.#state = { kind: "idle" };
   }
 
   async #giveBack(hold: Hold): Promise<void> {
@@ -400,7 +403,7 @@ export class Election implements AsyncDisposable {
   }
 
   #assertFree(): void {
-    if (this.#closing.signal.aborted)
+    if (this.#closing.halted)
       throw new ConclaveError("state", `election "${this.name}" is closed; open a new one`);
     const inOffice = this.#state.kind === "leading" && this.#state.keeper.term.end === undefined;
     const standing = this.#campaigning || this.#state.kind === "standing";
@@ -418,16 +421,27 @@ export class Election implements AsyncDisposable {
 
   /** A signal that aborts with the caller's or with `close()`; linked by hand, unlinked when done. */
   #stopSignal(signal: AbortSignal | undefined): { signal: AbortSignal; unlink: () => void } {
-    const controller = new AbortController();
-    const stop = (source: AbortSignal) => () => controller.abort(source.reason);
-    const unlinks = [this.#closing.signal, ...(signal ? [signal] : [])].map((s) => onAbort(s, stop(s)));
-    return { signal: controller.signal, unlink: () => unlinks.forEach((unlink) => unlink()) };
+    const { controller, unlink } = this.#closing.link();
+    if (signal === undefined) return { signal: controller.signal, unlink };
+    const leave = onAbort(signal, () => controller.abort(signal.reason));
+    return {
+      signal: controller.signal,
+      unlink: () => {
+        leave();
+        unlink();
+      },
+    };
   }
 
   /** `close()` waits for all that is under way. */
   #track<T>(promise: Promise<T>): Promise<T> {
-    const tracked = promise.catch(() => {}).finally(() => this.#running.delete(tracked));
-    this.#running.add(tracked);
+    const running = (this.#running ??= new Set());
+    const done = (): void => {
+      running.delete(tracked);
+      if (running.size === 0 && this.#running === running) this.#running = undefined;
+    };
+    const tracked = promise.then(done, done);
+    running.add(tracked);
     return promise;
   }
 }

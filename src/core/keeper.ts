@@ -13,9 +13,11 @@ import type { Deadline } from "./deadline.js";
 import { readClocks } from "./deadline.js";
 import { describe, NotLeaderError } from "./errors.js";
 import type { Emitter } from "./events.js";
+import { Halt } from "./halt.js";
 import type { EndReason, Term, TermEnd, TermKeeper } from "./term.js";
 import type { Timing } from "./timing.js";
 import { bounded, deferred, onAbort, sleep } from "./waiting.js";
+import type { Deferred } from "./waiting.js";
 
 export interface KeeperOptions {
   readonly clock: Clock;
@@ -24,6 +26,8 @@ export interface KeeperOptions {
   readonly term: Term;
   readonly deadline: Deadline;
   readonly events: Emitter;
+  /** The term is over and reported. */
+  readonly reported: () => void;
 }
 
 /** Tries to give an office back before leaving it to its ttl. */
@@ -36,12 +40,14 @@ export class Keeper implements TermKeeper {
   readonly #hold: Hold;
   readonly #deadline: Deadline;
   readonly #events: Emitter;
-  /** Aborts when nothing may extend this term any more. */
-  readonly #renewing = new AbortController();
+  readonly #reported: () => void;
+  /** Halted when nothing may extend this term any more. */
+  readonly #renewing = new Halt();
   /** The owner of a term from `campaign()` says that its work has stopped by resigning. */
-  readonly #resigned = deferred<void>();
+  #resignation: Deferred<void> | undefined;
   #work: Promise<unknown> | undefined;
   #ending: Promise<TermEnd> | undefined;
+  #renewal: Timer | undefined;
   #watchdog: Timer | undefined;
   #rotation: Timer | undefined;
   #unlink = (): void => {};
@@ -54,16 +60,17 @@ export class Keeper implements TermKeeper {
     this.term = options.term;
     this.#deadline = options.deadline;
     this.#events = options.events;
+    this.#reported = options.reported;
     this.term.attach(this);
   }
 
   start(): void {
     this.#guard();
-    void this.#renew();
+    this.#renewAt(this.#hold.askedAt + this.#pace(), 0);
     const { revoked } = this.#hold;
     if (revoked) this.#unlink = onAbort(revoked, () => this.#lose("the store says the lease is gone"));
     // Over before it began: nothing that is armed now would be taken down again.
-    if (this.#renewing.signal.aborted) return this.#unlink();
+    if (this.#renewing.halted) return this.#unlink();
     const { maxTermMs } = this.#timing;
     if (maxTermMs !== undefined) {
       this.#rotation = this.#clock.after(maxTermMs, () => {
@@ -83,12 +90,8 @@ export class Keeper implements TermKeeper {
 
   async proclaim(value: string): Promise<void> {
     const base = readClocks(this.#clock);
-    const answer = await bounded(
-      this.#clock,
-      this.#timing.attemptMs,
-      this.#renewing.signal,
-      "proclaiming",
-      (signal) => this.#hold.proclaim(value, { signal }),
+    const answer = await this.#call("proclaiming", this.#timing.attemptMs, (signal) =>
+      this.#hold.proclaim(value, { signal }),
     );
     if (!this.#accept(answer, base)) {
       throw new NotLeaderError(
@@ -116,6 +119,10 @@ export class Keeper implements TermKeeper {
     return this.end(reason, detail, this.#work ?? this.#resigned.promise);
   }
 
+  get #resigned(): Deferred<void> {
+    return (this.#resignation ??= deferred());
+  }
+
   /** The deadline has passed, or the store has spoken: the term holds no more. */
   over(): void {
     this.#stop();
@@ -137,7 +144,7 @@ export class Keeper implements TermKeeper {
       }
     } else if (this.term.held) {
       // Not released: the work may still act. The deadline is the only thing that ends it for certain.
-      this.#renewing.abort();
+      this.#renewNoMore();
       this.#events.log(
         "warn",
         `the work of term ${this.term.token} did not stop within ${this.#timing.drainMs} ms; its lease runs out`,
@@ -147,8 +154,7 @@ export class Keeper implements TermKeeper {
   }
 
   async #drained(settled: Promise<unknown>): Promise<boolean> {
-    const waiting = new AbortController();
-    const unlink = onAbort(this.#renewing.signal, () => waiting.abort());
+    const { controller: waiting, unlink } = this.#renewing.link();
     const timeout = sleep(this.#clock, this.#timing.drainMs, waiting.signal).then(() => false);
     const drained = await Promise.race([settled.then(() => true), timeout]);
     unlink();
@@ -156,39 +162,41 @@ export class Keeper implements TermKeeper {
     return drained;
   }
 
-  async #renew(): Promise<void> {
-    const { signal } = this.#renewing;
-    let failures = 0;
-    let next = this.#hold.askedAt + this.#pace();
-    for (;;) {
-      await sleep(this.#clock, Math.max(0, next - this.#clock.now()), signal);
-      const left = this.term.remainingMs;
-      if (left <= 0 || signal.aborted) return;
-      const base = readClocks(this.#clock);
-      try {
-        const answer = await this.#ask(left);
-        this.#measure(true, base.now);
-        if (!this.#accept(answer, base)) return;
-        failures = 0;
-        // A lease shared by many may answer with an older question: never ask in a tight loop for that.
-        next = Math.max(this.#extension(answer) + this.#pace(), this.#clock.now() + this.#pace() / 4);
-      } catch (error) {
-        if (signal.aborted) return;
-        this.#measure(false, base.now);
-        if (!this.term.held) return;
-        this.#endanger(error);
-        failures++;
-        next = this.#clock.now() + this.#retry(failures);
-      }
+  #renewAt(at: number, failures: number): void {
+    if (this.#renewing.halted) return;
+    const delayMs = Math.max(0, at - this.#clock.now());
+    this.#renewal = this.#clock.after(delayMs, () => void this.#renew(failures));
+  }
+
+  async #renew(failures: number): Promise<void> {
+    const left = this.term.remainingMs;
+    if (left <= 0 || this.#renewing.halted) return;
+    const base = readClocks(this.#clock);
+    try {
+      const answer = await this.#ask(left);
+      this.#measure(true, base.now);
+      if (!this.#accept(answer, base)) return;
+      // A lease shared by many may answer with an older question: never ask in a tight loop for that.
+      const soonest = this.#clock.now() + this.#pace() / 4;
+      this.#renewAt(Math.max(this.#extension(answer) + this.#pace(), soonest), 0);
+    } catch (error) {
+      if (this.#renewing.halted) return;
+      this.#measure(false, base.now);
+      if (!this.term.held) return;
+      this.#endanger(error);
+      this.#renewAt(this.#clock.now() + this.#retry(failures + 1), failures + 1);
     }
   }
 
   /** Bounded so that, however the store hangs, at least one more try fits into what is left. */
   #ask(leftMs: number): Promise<Extension | "lost"> {
     const limitMs = Math.min(this.#timing.attemptMs, Math.max(1, leftMs / 2));
-    return bounded(this.#clock, limitMs, this.#renewing.signal, "renewing", (signal) =>
-      this.#hold.renew({ signal }),
-    );
+    return this.#call("renewing", limitMs, (signal) => this.#hold.renew({ signal }));
+  }
+
+  /** A call that ends when nothing may extend this term any more. */
+  #call<T>(what: string, limitMs: number, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#renewing.during((signal) => bounded(this.#clock, limitMs, signal, what, call));
   }
 
   #extension(answer: Extension | "lost"): number {
@@ -203,7 +211,7 @@ export class Keeper implements TermKeeper {
       this.#lose("the store says that the office is not ours any more");
       return false;
     }
-    if (this.#renewing.signal.aborted) return false;
+    if (this.#renewing.halted) return false;
     this.#deadline.extend(answer.askedAt, this.#hold.ttlMs, base);
     if (this.#jeopardy) {
       this.#jeopardy = false;
@@ -239,10 +247,15 @@ export class Keeper implements TermKeeper {
   }
 
   #stop(): void {
-    this.#renewing.abort();
+    this.#renewNoMore();
     this.#watchdog?.cancel();
     this.#rotation?.cancel();
     this.#unlink();
+  }
+
+  #renewNoMore(): void {
+    this.#renewing.halt();
+    this.#renewal?.cancel();
   }
 
   /** Best effort: what is not given back runs out by itself. */
@@ -271,6 +284,7 @@ export class Keeper implements TermKeeper {
     );
     this.#events.emit("ended", { term: this.term, end });
     this.term.report(end);
+    this.#reported();
   }
 
   /** Time between renewals, a little earlier each time so that many holders do not fall into step. */

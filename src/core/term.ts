@@ -4,6 +4,7 @@ import { NotLeaderError } from "./errors.js";
 import type { Bearer, Fence, FencedResource, Guard } from "./fence.js";
 import { checkValue } from "./names.js";
 import { deferred, sharedController } from "./waiting.js";
+import type { Deferred } from "./waiting.js";
 
 /**
  * Why a term ended. `resigned`: given up on purpose. `closed`: the election was
@@ -29,6 +30,8 @@ type Phase =
   /** On its way out: the signal is aborted, the work may still stop in good order. */
   | { readonly kind: "ending"; readonly reason: EndReason; readonly detail: string }
   | { readonly kind: "over"; readonly end: TermEnd };
+
+const OPEN: Phase = { kind: "open" };
 
 /** What a term asks of whoever keeps it. */
 export interface TermKeeper {
@@ -61,13 +64,16 @@ export class Term implements Bearer {
   readonly token: bigint;
   /** Begin of the term by the wall clock, in epoch milliseconds. */
   readonly since: number;
-  /** Settles when the term is over and reported; never rejects. */
-  readonly ended: Promise<TermEnd>;
   readonly #deadline: Deadline;
-  readonly #controller = sharedController();
-  readonly #reported = deferred<TermEnd>();
+  /** Made when somebody asks for the signal. */
+  #controller: AbortController | undefined;
+  /** Why the work must stop, once it must. */
+  #stop: NotLeaderError | undefined;
+  #reported: TermEnd | undefined;
+  /** Made when somebody asks for the end before it has come. */
+  #awaited: Deferred<TermEnd> | undefined;
   #keeper: TermKeeper | undefined;
-  #phase: Phase = { kind: "open" };
+  #phase: Phase = OPEN;
   #value: string;
   readonly #elapsedMs: Stopwatch;
   #lastedMs: number | undefined;
@@ -81,7 +87,13 @@ export class Term implements Bearer {
     this.#value = options.value;
     this.#deadline = options.deadline;
     this.#elapsedMs = options.elapsedMs;
-    this.ended = this.#reported.promise;
+  }
+
+  /** Settles when the term is over and reported; never rejects. */
+  get ended(): Promise<TermEnd> {
+    this.#awaited ??= deferred();
+    if (this.#reported !== undefined) this.#awaited.resolve(this.#reported);
+    return this.#awaited.promise;
   }
 
   /**
@@ -90,7 +102,16 @@ export class Term implements Bearer {
    * before an act that must not be done twice, ask {@link held} or {@link assertHeld}.
    */
   get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = sharedController();
+      if (this.#stop !== undefined) this.#controller.abort(this.#stop);
+    }
     return this.#controller.signal;
+  }
+
+  /** @internal Whether {@link signal} has aborted, without making one. */
+  get stopping(): boolean {
+    return this.#stop !== undefined;
   }
 
   /**
@@ -209,7 +230,8 @@ export class Term implements Bearer {
 
   /** @internal */
   report(end: TermEnd): void {
-    this.#reported.resolve(end);
+    this.#reported = end;
+    this.#awaited?.resolve(end);
   }
 
   #expire(): void {
@@ -223,10 +245,12 @@ export class Term implements Bearer {
   }
 
   #abort(detail: string): void {
-    if (this.#controller.signal.aborted) return;
-    this.#controller.abort(
-      new NotLeaderError(this.token, `term ${this.token} of election "${this.election}" is over: ${detail}`),
+    if (this.#stop !== undefined) return;
+    this.#stop = new NotLeaderError(
+      this.token,
+      `term ${this.token} of election "${this.election}" is over: ${detail}`,
     );
+    this.#controller?.abort(this.#stop);
   }
 
   #notLeader(): NotLeaderError {

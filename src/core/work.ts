@@ -44,7 +44,7 @@ export async function serve(keeper: Keeper, work: Work, options: ServeOptions): 
 
 async function begin(term: Term, work: Work, stop: AbortSignal): Promise<Outcome> {
   try {
-    if (term.held && !term.signal.aborted && !stop.aborted) await work(term);
+    if (term.held && !term.stopping && !stop.aborted) await work(term);
     return { kind: "returned" };
   } catch (error) {
     return toldToStop(term.signal, error) ? { kind: "returned" } : { kind: "failed", error };

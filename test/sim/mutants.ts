@@ -100,8 +100,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: KEEPER,
-        find: "        this.#guard();\n        void this.#renew();",
-        replace: "        void this.#renew();",
+        find: "        this.#guard();\n        this.#renewAt(",
+        replace: "        this.#renewAt(",
       },
     ],
   },
