@@ -33,7 +33,7 @@ export class EtcdHold implements Hold {
   async renew({ signal }: CallOptions): Promise<Extension | "lost"> {
     if (this.#gone) return "lost";
     try {
-      return this.#handOut(await untilAborted(signal, this.#lease.keep(this.#seat.handedOut, signal)));
+      return this.#handOut(await untilAborted(signal, this.#lease.keep(this.#seat.handedOut)));
     } catch (error) {
       if (this.#seat.lost !== undefined) return "lost";
       throw error;

@@ -52,6 +52,7 @@ export class SharedLease {
   readonly #elections = new Map<string, Seat>();
   #extension: Extension;
   #renewing: Promise<Extension> | undefined;
+  #coming: Promise<Extension> | undefined;
   #timer: Timer | undefined;
   #failures = 0;
   #cursor = 0;
@@ -113,12 +114,26 @@ export class SharedLease {
    * about meanwhile, or else a renewal now, shared with everybody who asks while
    * it is under way. Many askers wait the moment until the next one is due anyway.
    */
-  async keep(knownAskedAt: number, signal: AbortSignal): Promise<Extension> {
-    const known = (): boolean => this.#extension.askedAt <= knownAskedAt;
-    if (known() && this.#seats.size > 1 && this.ageMs >= this.#paceMs * NEARLY) {
-      await sleep(this.#clock, this.#paceMs - this.ageMs, signal);
-    }
-    return known() ? this.renew() : this.#extension;
+  async keep(knownAskedAt: number): Promise<Extension> {
+    if (this.#extension.askedAt > knownAskedAt) return this.#extension;
+    return this.#seats.size > 1 && this.#nearlyDue ? this.#due() : this.renew();
+  }
+
+  get #nearlyDue(): boolean {
+    return this.ageMs >= this.#paceMs * NEARLY;
+  }
+
+  /** The renewal that is due soon: one wait for thousands of askers. */
+  #due(): Promise<Extension> {
+    this.#coming ??= this.#awaitDue().finally(() => {
+      this.#coming = undefined;
+    });
+    return this.#coming;
+  }
+
+  async #awaitDue(): Promise<Extension> {
+    await sleep(this.#clock, this.#paceMs - this.ageMs, this.#closing.signal);
+    return this.#nearlyDue ? this.renew() : this.#extension;
   }
 
   renew(): Promise<Extension> {
