@@ -15,7 +15,9 @@ export default async function* bench(): AsyncGenerator<Row> {
     yield { what: "skipped", result: "etcd and etcdctl are not installed (make servers)" };
     return;
   }
+  const wanted = process.env["BENCH_PART"];
   for (const part of [roundTrip, handover, idle, many, blackHole]) {
+    if (wanted !== undefined && part.name !== wanted) continue;
     const server = await EtcdServer.start();
     try {
       yield* part(server);

@@ -46,7 +46,7 @@ describe("an office", () => {
     const backend = new KubernetesBackend({ client, clock: systemClock, namespace: "ns", label: undefined });
     after(() => backend[Symbol.asyncDispose]());
     // The office holds the signal, the hold holds the office: watch the signal.
-    const revoked = async (candidate: string): Promise<WeakRef<AbortSignal>> => {
+    const revoked = async (candidate: string): Promise<WeakRef<object>> => {
       const candidacy = {
         election: "jobs",
         candidate,
