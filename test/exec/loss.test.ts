@@ -48,7 +48,7 @@ describe("loss", () => {
     store.takeAway();
     await wrapped.line(/^deaf SIGTERM/);
     expect(isAlive(pid)).toBe(true);
-    await wrapped.line(/OFFICE LOST/, { from: "err" });
+    await wrapped.line(/was ended, because the office was lost/, { from: "err" });
     expect(isAlive(pid)).toBe(false);
     expect(await wrapped.exit).toBe(120);
   });

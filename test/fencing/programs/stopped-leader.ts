@@ -21,13 +21,14 @@ const client = url!.startsWith("etcd:")
   : undefined;
 const guarded = client && new EtcdFence({ client, election: name! });
 
-/** What the caller gets to see. */
-async function outcome(act: Promise<unknown>): Promise<string> {
+/** What the caller gets to see. Not knowing (a connection that died while we were stopped) is asked again. */
+async function outcome(act: () => Promise<unknown>, tries = 5): Promise<string> {
   try {
-    await act;
+    await act();
     return "written";
   } catch (error) {
     if (!isConclaveError(error)) return String(error);
+    if (error.retriable && tries > 1) return outcome(act, tries - 1);
     return error.code === "stale-leader" ? `${error.name} ${error.code}` : error.message;
   }
 }
@@ -37,15 +38,15 @@ async function write(term: Term): Promise<Record<string, string>> {
   // A term that has not noticed yet: only the token can tell now.
   const unaware = { token, signal: term.signal, assertHeld: () => {} };
   const [appended, replaced, recorded, checked, sent] = await Promise.all([
-    outcome(file.append(token, `${token}\n`)),
-    outcome(new FencedFile({ path: `${directory!}-replaced` }).replace(token, `${token}`)),
-    outcome(record.write(token, (data) => `${data ?? ""}${token}\n`)),
-    outcome(record.check(token)),
-    outcome(fencedFetch(unaware)(service!, { method: "POST", body: `${token}` })),
+    outcome(() => file.append(token, `${token}\n`)),
+    outcome(() => new FencedFile({ path: `${directory!}-replaced` }).replace(token, `${token}`)),
+    outcome(() => record.write(token, (data) => `${data ?? ""}${token}\n`)),
+    outcome(() => record.check(token)),
+    outcome(() => fencedFetch(unaware)(service!, { method: "POST", body: `${token}` })),
   ]);
   const committed =
     guarded &&
-    (await outcome(guarded.commit(token, [{ kind: "put", key: `${name!}-data`, value: `${token}` }])));
+    (await outcome(() => guarded.commit(token, [{ kind: "put", key: `${name!}-data`, value: `${token}` }])));
   return {
     ...(committed && { etcd: committed }),
     append: appended,

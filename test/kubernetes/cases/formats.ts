@@ -10,6 +10,7 @@ const TIMING = { ttlMs: 3000, renewDeadlineMs: 2000, renewMs: 500, retryMs: 500 
 /** Holds a Lease by hand, as a candidate of tomorrow might: same Lease, an annotation nobody here can read. */
 class Tomorrow {
   #timer: NodeJS.Timeout | undefined;
+  #renewing: Promise<void> | undefined;
   #acquired = "";
 
   constructor(
@@ -41,11 +42,12 @@ class Tomorrow {
         spec: { ...spec, leaseTransitions },
       });
     }
-    this.#timer = setInterval(() => void this.#renew(), 500);
+    this.#timer = setInterval(() => (this.#renewing = this.#renew()), 500);
   }
 
   async release(): Promise<void> {
     clearInterval(this.#timer);
+    await this.#renewing;
     const old = await getLease(this.server.admin, this.name);
     await this.#ok("PUT", `${LEASES}/${this.name}`, {
       ...old,
