@@ -1,14 +1,17 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import { schedule } from "../cron/index.js";
-import type { JobContext, Misfire, Mode, Overlap, Run, Schedule, ScheduleOptions } from "../cron/index.js";
-import { exitCodeOfChild, runChild, termEnvironment } from "./child.js";
+import { cronTimetable, schedule } from "../cron/index.js";
+import type { Misfire, Mode, Overlap, Run, Schedule, ScheduleOptions } from "../cron/index.js";
+import { onAbort } from "../core/waiting.js";
+import { CronJob } from "./cron-job.js";
 import { runFields, runText } from "./cron-lines.js";
 import { addCronStatus } from "./cron-status.js";
-import { EXIT, UsageError } from "./failure.js";
+import { commandOf } from "./exec/lookup.js";
+import { GuardRoom } from "./exec/room.js";
+import { EXIT } from "./failure.js";
 import { errorFields } from "./lines.js";
 import type { LogFormat } from "./log.js";
-import { countOption, durationOption } from "./options.js";
+import { addPassEnvOption, countOption, durationOption } from "./options.js";
 import { clockTime, output, printable } from "./output.js";
 import { candidateId } from "./candidacy.js";
 import { stopOnSignals } from "./signals.js";
@@ -25,6 +28,7 @@ interface CronOptions extends StoreOptions {
   readonly catchUp?: number;
   readonly ttl?: number;
   readonly id?: string;
+  readonly passEnv?: readonly string[];
   readonly log: LogFormat;
 }
 
@@ -35,7 +39,9 @@ Examples:
   $ conclave cron status call-list
 
 Start it on every machine: of all of them one runs the command, once for each scheduled instant.
-The command finds CONCLAVE_SCHEDULED_AT, CONCLAVE_ATTEMPT and CONCLAVE_TOKEN in its environment.
+The command finds CONCLAVE_SCHEDULED_AT, CONCLAVE_ATTEMPT, CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_ID in its
+environment, but not what the store is opened with. If office is lost, or this program is killed or stopped, the command
+and all it started are ended before another can lead. Told to stop, this program sends SIGTERM and soon SIGKILL.
 at-most-once: if the leader dies on an instant, it is missed and reported.
 at-least-once: the next leader runs it again, with CONCLAVE_ATTEMPT 2.
 Exit codes: 0 stopped on request; 2 bad usage; 3 store unreachable.`;
@@ -64,7 +70,7 @@ export function addCron(program: Command, done: (code: number) => void): void {
     .addOption(
       new Option("--log <format>", "how to report, on stderr").choices(["text", "json"]).default("text"),
     );
-  addStoreOptions(command)
+  addPassEnvOption(addStoreOptions(command))
     .addHelpText("after", HELP)
     .action(async (pattern: string, name: string, words: string[], options: CronOptions) =>
       done(await cron(pattern, name, words, options)),
@@ -77,19 +83,23 @@ function choice(flags: string, description: string, choices: readonly string[]):
 }
 
 async function cron(pattern: string, name: string, words: string[], options: CronOptions): Promise<number> {
-  if (words.length === 0) throw new UsageError("no command: write it after --");
-  const store = await openStore(options);
+  const command = commandOf(words, "cron PATTERN NAME");
+  // What cannot be read is refused before anything is started.
+  const timetable = await cronTimetable(pattern, options.timeZone ?? "UTC");
+  await using guards = new GuardRoom();
+  const store = await openStore(options, { processes: () => guards.pids });
   await using _backend = store.backend;
   using stop = stopOnSignals();
+  const job = await CronJob.open({ command, guards, passEnv: new Set(options.passEnv) });
   await using replica = await schedule({
     ...settings(options),
     name,
-    cron: pattern,
+    cron: timetable,
     backend: store.backend,
-    job: (context) => runJob(words, context, replica),
+    job: (context) => job.run(context, replica),
   });
   report(replica, options.log);
-  await new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve()));
+  await new Promise<void>((resolve) => onAbort(stop.signal, resolve));
   return EXIT.ok;
 }
 
@@ -98,7 +108,6 @@ type Settings = Omit<ScheduleOptions, "name" | "cron" | "backend" | "job">;
 function settings(options: CronOptions): Settings {
   return {
     id: candidateId(options.id),
-    timeZone: options.timeZone,
     mode: options.mode,
     misfire: options.misfire,
     overlap: options.overlap,
@@ -107,22 +116,6 @@ function settings(options: CronOptions): Settings {
     maxCatchUp: options.catchUp,
     ttlMs: options.ttl,
   };
-}
-
-async function runJob(words: readonly string[], context: JobContext, replica: Schedule): Promise<void> {
-  const { scheduledAt, attempt, term, signal } = context;
-  const end = await runChild({
-    command: words,
-    env: {
-      ...termEnvironment(term),
-      CONCLAVE_SCHEDULED_AT: scheduledAt.toISOString(),
-      CONCLAVE_ATTEMPT: String(attempt),
-    },
-    signal,
-    graceMs: replica.election.timing.marginMs / 2,
-  });
-  if (end.code !== 0)
-    throw new Error(end.code === null ? `ended by ${end.signal}` : `exit code ${exitCodeOfChild(end)}`);
 }
 
 function report(replica: Schedule, format: LogFormat): void {

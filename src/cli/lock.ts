@@ -1,14 +1,15 @@
+/** `conclave lock NAME -- command args…`: one term of `conclave exec`, in the words and exit codes of a lock. */
 import type { Command } from "commander";
-import { Lock } from "../core/lock.js";
-import type { Term } from "../core/term.js";
-import { isConclaveError } from "../core/errors.js";
-import { onAbort } from "../core/waiting.js";
-import { exitCodeOfChild, runChild, termEnvironment } from "./child.js";
+import { candidateId, openCandidate } from "./candidacy.js";
+import { commandOf, findCommand } from "./exec/lookup.js";
+import { openNotes } from "./exec/notes.js";
+import { patienceOf } from "./exec/patience.js";
+import { Relay } from "./exec/relay.js";
+import { GuardRoom } from "./exec/room.js";
+import { Wrapper } from "./exec/wrapper.js";
 import { EXIT, UsageError } from "./failure.js";
-import { durationOption } from "./options.js";
+import { addPassEnvOption, durationOption } from "./options.js";
 import { output } from "./output.js";
-import { candidateId } from "./candidacy.js";
-import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
@@ -17,6 +18,7 @@ interface LockCommandOptions extends StoreOptions {
   readonly try?: boolean;
   readonly ttl?: number;
   readonly id?: string;
+  readonly passEnv?: readonly string[];
 }
 
 const HELP = `
@@ -25,9 +27,11 @@ Examples:
   $ conclave lock deploy --try -- ./deploy.sh || echo "someone else deploys"
   $ conclave lock report --timeout 30s -- sh -c 'echo "token $CONCLAVE_TOKEN"'
 
-The command finds CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_CANDIDATE in its environment.
-If the lock is lost, the command and all it started are ended, before anyone else can hold the lock.
-Exit codes: the command's own; 1 the lock was not free, or was lost; 2 bad usage; 3 store unreachable.`;
+The command finds CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_ID in its environment, but not what the store is opened
+with. Signals to this program are passed on to it; the lock is given back when it and all it started have ended.
+If the lock is lost, or this program is killed or stopped, they are ended before anyone else can hold the lock.
+Exit codes: the command's own, 128+n if signal n ended it; 1 the lock was not free, or was lost; 2 bad usage;
+3 store unreachable; 126 not executable; 127 not found.`;
 
 export function addLock(program: Command, done: (code: number) => void): void {
   const command = program
@@ -40,7 +44,7 @@ export function addLock(program: Command, done: (code: number) => void): void {
     .addOption(durationOption("--timeout", "wait at most this long for the lock (default for ever)"))
     .addOption(durationOption("--ttl", "how long the lock lasts without a sign of life (default 10s)"))
     .option("--id <id>", "readable part of this holder's id (default the host's name)");
-  addStoreOptions(command)
+  addPassEnvOption(addStoreOptions(command))
     .addHelpText("after", HELP)
     .action(async (name: string, words: string[], options: LockCommandOptions) =>
       done(await lockCommand(name, words, options)),
@@ -48,58 +52,42 @@ export function addLock(program: Command, done: (code: number) => void): void {
 }
 
 async function lockCommand(name: string, words: string[], options: LockCommandOptions): Promise<number> {
+  // First of all: from here on no signal is lost.
+  using relay = new Relay();
   if (options.try === true && options.timeout !== undefined)
     throw new UsageError("--try and --timeout exclude each other: give one");
-  const store = await openStore(options);
-  await using _backend = store.backend;
-  await using lock = new Lock({
-    name,
-    backend: store.backend,
-    id: candidateId(options.id),
-    ttlMs: options.ttl,
-  });
+  const command = commandOf(words, "lock NAME");
   const say = (text: string): void => output(process.stderr).line(`conclave: ${text}`);
-  using stop = stopOnSignals();
-  const term = await acquire(lock, options, stop.signal);
-  if (term === null) {
-    if (stop.signal.aborted) return EXIT.no;
-    say(`lock "${name}" is held by someone else`);
-    return EXIT.no;
+  const found = findCommand(command[0]);
+  if (found.status !== 0) {
+    say(`${found.why}; the lock was not asked for`);
+    return found.status;
   }
-  const unlink = onAbort(stop.signal, () => void term.resign());
-  const working = runChild({
-    command: words,
-    env: termEnvironment(term),
-    signal: term.signal,
-    graceMs: graceMs(lock),
-  });
-  term.serve(working.catch(() => {}));
-  try {
-    const end = await working;
-    if (term.held) return exitCodeOfChild(end);
-    say(`lock "${name}" was lost: ${term.end?.detail ?? "it ran out"}; the command was ended`);
-    return EXIT.no;
-  } finally {
-    unlink();
-    await term.resign();
-    await term.ended;
+  await using guards = new GuardRoom();
+  const store = await openStore(options, { processes: () => guards.pids });
+  const id = candidateId(options.id);
+  // A lock is an election nobody watches.
+  await using election = await openCandidate(name, id, { leaseDuration: options.ttl }, store.backend);
+  const outcome = await new Wrapper({
+    election,
+    guards,
+    relay,
+    notes: openNotes("none", id, election.candidate),
+    patience: patienceOf(election.timing, undefined),
+    policy: { onExit: "stop", onLoss: "exit", try: options.try === true, timeoutMs: options.timeout },
+    command,
+    passEnv: new Set(options.passEnv),
+  }).run();
+  switch (outcome.kind) {
+    case "done":
+    case "stopped":
+      return outcome.status;
+    case "lost":
+      say(`lock "${name}" was lost: ${outcome.why}; the command was ended`);
+      return EXIT.no;
+    case "taken":
+    case "late":
+      say(`lock "${name}" is held by someone else`);
+      return EXIT.no;
   }
-}
-
-/** `null` = it is not free. */
-async function acquire(lock: Lock, options: LockCommandOptions, signal: AbortSignal): Promise<Term | null> {
-  try {
-    if (options.try === true) return await lock.tryAcquire({ signal });
-    return await lock.acquire({ signal, timeoutMs: options.timeout });
-  } catch (error) {
-    if (signal.aborted) return null;
-    const waited = options.timeout !== undefined && isConclaveError(error) && error.code === "timeout";
-    if (waited) return null;
-    throw error;
-  }
-}
-
-/** A holder stops a margin before its lease is over: the command must be gone within that. */
-function graceMs(lock: Lock): number {
-  return lock.timing.marginMs / 2;
 }

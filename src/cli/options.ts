@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
+import type { Command } from "commander";
 import { describe } from "../core/errors.js";
 import { parseDuration } from "./duration.js";
 
@@ -18,4 +19,21 @@ export function countOption(flags: string, description: string, least: number, m
     if (count >= least && count <= most) return count;
     throw new InvalidArgumentError(`Write a whole number from ${least} to ${most}.`);
   });
+}
+
+/** For commands that run another: see exec/environment.ts. */
+export function addPassEnvOption(command: Command): Command {
+  return command.addOption(
+    new Option("--pass-env <names>", "do not withhold these variables from the command (a,b,…)").argParser(
+      names,
+    ),
+  );
+}
+
+function names(text: string, before: readonly string[] | undefined): readonly string[] {
+  const given = text.split(",");
+  if (given.some((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))) {
+    throw new InvalidArgumentError("Write names of environment variables, separated by commas.");
+  }
+  return [...(before ?? []), ...given];
 }

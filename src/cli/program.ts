@@ -87,7 +87,9 @@ function complainOfFlag(program: Command, argv: readonly string[], message: stri
   const command = program.commands.find((known) => known.name() === argv[0]);
   const similar = similarFlag(command ?? program, written);
   const help = `conclave ${command === undefined ? "" : `${command.name()} `}--help`;
-  const wraps = command?.name() === "exec" ? "; flags of the command to run come after --" : "";
+  const wraps = ["exec", "lock", "cron"].includes(command?.name() ?? "")
+    ? "; flags of the command to run come after --"
+    : "";
   const hint =
     similar === undefined ? `(\`${help}\` lists them${wraps})` : `(Did you mean ${similar}?${wraps})`;
   output(process.stderr).line(`conclave: unknown option '${written}' ${hint}`);

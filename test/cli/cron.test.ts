@@ -1,7 +1,9 @@
 /** `conclave cron`: a command on a schedule, once across all who wait for it. */
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
+import { commandLine, isAlive } from "../exec/wrapped.js";
 import { Cli, conclave, inProcess, scratch } from "./process.js";
 
 function replica(directory: string, script: string, ...flags: string[]): Cli {
@@ -11,6 +13,28 @@ function replica(directory: string, script: string, ...flags: string[]): Cli {
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+function lines(file: string): string[] {
+  return existsSync(file) ? readFileSync(file, "utf8").trimEnd().split("\n") : [];
+}
+
+/** Process id of its watchdog. */
+function watchdogOf(cli: Cli): number {
+  const { pid } = cli.child;
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+  return children.find((child) => isAlive(child) && /watchdog\.js/.test(commandLine(child)))!;
+}
+
+/** Processes that the newest record of the election lists. */
+function listed(directory: string): number[] {
+  const folder = join(directory, "elections", "n-tick");
+  const heads = readdirSync(folder)
+    .map((name) => lines(join(folder, name))[0])
+    .filter((line) => line?.startsWith("{") === true)
+    .map((line) => JSON.parse(line!) as { number: string; host?: { processes: { pid: number }[] } });
+  const newest = heads.toSorted((a, b) => Number(BigInt(b.number) - BigInt(a.number)))[0];
+  return newest?.host?.processes.map(({ pid }) => pid) ?? [];
 }
 
 describe("conclave cron", () => {
@@ -69,6 +93,55 @@ describe("conclave cron", () => {
     await until(() => told(slow, "timed-out"));
     slow.kill("SIGTERM");
     expect(await slow.exit).toEqual({ code: 0, signal: null });
+  });
+
+  it("tells the command who it works for, and nothing of the store", async () => {
+    const directory = scratch();
+    const out = join(directory, "out");
+    const script = `echo "$CONCLAVE_ELECTION $CONCLAVE_ID $CONCLAVE_BACKEND$ETCD_PASSWORD." >> ${out}`;
+    const flags = ["--backend", pathToFileURL(directory).href, "--ttl", "2s", "--id", "me"];
+    const env = { ETCD_PASSWORD: "secret", CONCLAVE_BACKEND: "etcd://u:p@nowhere" };
+    const cli = new Cli(["cron", "* * * * * *", "tick", ...flags, "--", "sh", "-c", script], env);
+    await until(() => existsSync(out));
+    cli.kill("SIGTERM");
+    expect(await cli.exit).toEqual({ code: 0, signal: null });
+    expect(readFileSync(out, "utf8").split("\n")[0]).toMatch(/^tick me-[0-9a-f]+ \.$/);
+  });
+
+  it("runs that overlap are guarded each by itself, and all die with the wrapper", async () => {
+    const directory = scratch();
+    const pids = join(directory, "pids");
+    // Every second run ends by itself: that must not touch the others.
+    const script = `echo $$ >> ${pids}; test $(($(wc -l < ${pids}) % 2)) -eq 0 || exec sleep 60`;
+    const cli = replica(directory, script, "--overlap", "parallel");
+    const read = (): number[] => lines(pids).map(Number);
+    await until(() => read().length >= 4);
+    const sleeping = (): number[] => read().filter(isAlive);
+    await until(() => sleeping().length >= 2);
+    cli.kill("SIGKILL");
+    await cli.exit;
+    await until(() => sleeping().length === 0);
+  });
+
+  it("a watchdog that dies between runs, or during one, is replaced by one that the record names", async () => {
+    const directory = scratch();
+    const pids = join(directory, "pids");
+    const cli = replica(directory, `echo $$ >> ${pids}; test $(wc -l < ${pids}) -lt 3 || exec sleep 60`);
+    await until(() => lines(pids).length >= 1);
+    const first = watchdogOf(cli);
+    process.kill(first, "SIGKILL");
+    // Two more runs: the second of them stays.
+    await until(() => lines(pids).length >= 3);
+    const second = watchdogOf(cli);
+    expect(second).not.toBe(first);
+    expect(listed(directory)).toEqual([cli.child.pid, second]);
+    const last = Number(lines(pids)[2]);
+    process.kill(second, "SIGKILL");
+    await until(() => !isAlive(last));
+    await until(() => lines(pids).length >= 4);
+    cli.kill("SIGTERM");
+    await cli.exit;
+    expect(lines(pids).map(Number).filter(isAlive)).toEqual([]);
   });
 
   it("a schedule nobody has run is 1; bad usage is 2, with a line that helps", async () => {

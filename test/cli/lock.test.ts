@@ -19,7 +19,7 @@ function alive(pid: number): boolean {
 describe("conclave lock", () => {
   it("runs the command with the token in its environment and passes its exit code on", async () => {
     const directory = scratch();
-    const script = 'echo "$CONCLAVE_ELECTION $CONCLAVE_TOKEN $CONCLAVE_CANDIDATE"; exit 7';
+    const script = 'echo "$CONCLAVE_ELECTION $CONCLAVE_TOKEN $CONCLAVE_ID"; exit 7';
     const first = await conclave([
       "lock",
       "deploy",
@@ -106,7 +106,7 @@ describe("conclave lock", () => {
       err: "conclave: --try and --timeout exclude each other: give one",
     });
     const unknown = await conclave(["lock", "x", "--lock-dir", scratch(), "--", "no-such-command-here"]);
-    expect(unknown.code).toBe(2);
-    expect(unknown.err).toMatch(/no-such-command-here could not be started/);
+    expect(unknown.code).toBe(127);
+    expect(unknown.err).toBe('conclave: "no-such-command-here" not found; the lock was not asked for');
   });
 });

@@ -12,6 +12,15 @@ export interface Place {
   heal?(): void;
 }
 
+/** Which command of ours wraps the other. */
+export interface Verb {
+  readonly words: readonly string[];
+  /** Ends when it has lost its office, and has to be started again. */
+  readonly endsOnLoss: boolean;
+}
+
+const EXEC: Verb = { words: ["exec", "x"], endsOnLoss: false };
+
 export type Fault = "cut" | "kill" | "stop";
 
 export interface Outcome {
@@ -28,12 +37,19 @@ export class Duel {
   readonly #beats: Beats;
   readonly #flags: (index: number) => readonly string[];
   readonly #places: readonly Place[];
+  readonly #verb: Verb;
   readonly #wrappers = new Map<string, Wrapped>();
   readonly #afterKillMs: number[] = [];
 
   /** `flags`: those of the place with that number. */
-  constructor(places: readonly Place[], path: string, flags: (index: number) => readonly string[]) {
+  constructor(
+    places: readonly Place[],
+    path: string,
+    flags: (index: number) => readonly string[],
+    verb: Verb = EXEC,
+  ) {
     this.#places = places;
+    this.#verb = verb;
     this.#beats = new Beats(path);
     this.#flags = flags;
     for (const place of places) this.#start(place);
@@ -79,6 +95,9 @@ export class Duel {
       wrapper.kill("SIGSTOP");
       await this.#lead(place.name);
       wrapper.kill("SIGCONT");
+      if (!this.#verb.endsOnLoss) return;
+      await wrapper.exit;
+      this.#start(place);
     } else {
       const at = process.hrtime.bigint();
       wrapper.kill("SIGKILL");
@@ -93,7 +112,10 @@ export class Duel {
     const { name, through } = place;
     const flags = this.#flags(this.#places.indexOf(place));
     const command = ["--", process.execPath, program("beating"), this.#beats.path, name, String(GENERATIONS)];
-    this.#wrappers.set(name, new Wrapped(["x", "--id", name, ...flags, ...command], { through }));
+    this.#wrappers.set(
+      name,
+      new Wrapped(["--id", name, ...flags, ...command], { through, verb: this.#verb.words }),
+    );
   }
 }
 

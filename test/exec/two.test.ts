@@ -3,10 +3,17 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Beats } from "./beats.js";
 import { Duel, mixed } from "./faults.js";
+import type { Verb } from "./faults.js";
 import { scratch } from "./wrapped.js";
 
 const LONG = process.env["CONCLAVE_LONG"] === "1";
-const FAULTS = LONG ? { kill: 50, stop: 20 } : { kill: 4, stop: 2 };
+const FAULTS = LONG ? { kill: 50, stop: 20 } : { kill: 3, stop: 2 };
+
+const VERBS: readonly Verb[] = [
+  { words: ["exec", "x"], endsOnLoss: false },
+  { words: ["lock", "x"], endsOnLoss: true },
+  { words: ["cron", "* * * * * *", "x"], endsOnLoss: false },
+];
 
 describe("the judge of heart beats", () => {
   const spansOf = (lines: readonly string[]): Beats => {
@@ -24,7 +31,7 @@ describe("the judge of heart beats", () => {
   });
 });
 
-describe("two candidates in one directory", () => {
+describe.each(VERBS)("two candidates in one directory: $words.0", (verb) => {
   it(
     `never run two commands at once: ${JSON.stringify(FAULTS)}`,
     async () => {
@@ -33,11 +40,12 @@ describe("two candidates in one directory", () => {
         ["one", "two"].map((name) => ({ name, through: [] })),
         join(directory, "beats"),
         () => ["--lock-dir", join(directory, "lock"), "--ttl", "2s"],
+        verb,
       );
       const outcome = await duel.run(mixed(FAULTS));
       const slowest = Math.max(...outcome.afterKillMs);
       console.log(
-        `exec on files: ${outcome.terms} terms, 0 ms overlap, shortest gap ${outcome.shortestGapMs.toFixed(1)} ms, ` +
+        `${verb.words[0]} on files: ${outcome.terms} terms, 0 ms overlap, shortest gap ${outcome.shortestGapMs.toFixed(1)} ms, ` +
           `last beat at most ${slowest.toFixed(1)} ms after the wrapper was killed`,
       );
     },

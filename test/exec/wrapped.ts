@@ -1,4 +1,4 @@
-/** `conclave exec` as a real process, and the processes it leads to. */
+/** `conclave exec`, or another that runs a command, as a real process, and the processes it leads to. */
 import { spawn } from "node:child_process";
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -46,6 +46,8 @@ export function scratch(): string {
 }
 
 export interface WrappedOptions {
+  /** What follows `conclave`, before `args`. Default `exec`. */
+  readonly verb?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly stdin?: "pipe" | "ignore";
   /** Words before `node`: nsenter, unshare. */
@@ -62,9 +64,9 @@ export class Wrapped {
   readonly #waiting = new Set<() => void>();
   #exited = false;
 
-  /** `args`: what follows `conclave exec`. */
+  /** `args`: what follows `conclave exec`, or the other verb. */
   constructor(args: readonly string[], options: WrappedOptions = {}) {
-    const plain = [...(options.through ?? []), process.execPath, CLI, "exec", ...args];
+    const plain = [...(options.through ?? []), process.execPath, CLI, ...(options.verb ?? ["exec"]), ...args];
     const words = options.terminal === true ? ["script", "-qec", quoted(plain), "/dev/null"] : plain;
     const stdin = options.terminal === true ? "pipe" : (options.stdin ?? "ignore");
     const stdio: StdioOptions = [stdin, "pipe", "pipe"];

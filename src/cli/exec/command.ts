@@ -1,20 +1,24 @@
 /** `conclave exec NAME -- command args…`: the flags, and what they must not say together. */
-import { InvalidArgumentError, Option } from "commander";
+import { Option } from "commander";
 import type { Command } from "commander";
 import { addIdOption, addTimingOptions, addValueOption, candidateId, openCandidate } from "../candidacy.js";
 import type { CandidacyOptions } from "../candidacy.js";
 import { EXIT, exitCodeOf, failureLine, UsageError } from "../failure.js";
-import { durationOption } from "../options.js";
+import { addPassEnvOption, durationOption } from "../options.js";
 import { output } from "../output.js";
 import { addStoreOptions, openStore } from "../store.js";
 import type { StoreOptions } from "../store.js";
-import { lookUp } from "./lookup.js";
+import { commandOf, findCommand } from "./lookup.js";
 import { openNotes } from "./notes.js";
 import type { NoteFormat } from "./notes.js";
 import { patienceOf } from "./patience.js";
 import { Relay } from "./relay.js";
-import { GuardRoom, OWN_EXIT, Wrapper } from "./wrapper.js";
-import type { Policy } from "./wrapper.js";
+import { GuardRoom } from "./room.js";
+import { Wrapper } from "./wrapper.js";
+import type { Outcome, Policy } from "./wrapper.js";
+
+/** Exit codes of our own. Below 120 they would be mistaken for the command's. */
+const OWN_EXIT = { lost: 120, notElected: 121, timeout: 124, failed: 125 } as const;
 
 interface ExecOptions extends StoreOptions, CandidacyOptions {
   readonly grace?: number;
@@ -57,7 +61,7 @@ export function addExec(program: Command, done: (code: number) => void): void {
   addTimingOptions(command).addOption(
     durationOption("--grace", "time between SIGTERM and SIGKILL when office is lost (default about ttl/8)"),
   );
-  addValueOption(command)
+  addPassEnvOption(addValueOption(command))
     .addOption(
       new Option("--on-exit <what>", "when the command has ended (default stop)").choices([
         "stop",
@@ -72,11 +76,6 @@ export function addExec(program: Command, done: (code: number) => void): void {
     .option("--try", "one attempt: exit 121 if someone else leads; one term")
     .addOption(
       durationOption("--timeout", "exit 124 if not elected within this time (default wait for ever)"),
-    )
-    .addOption(
-      new Option("--pass-env <names>", "do not withhold these variables from the command (a,b,…)").argParser(
-        names,
-      ),
     )
     .addOption(new Option("--log <format>", "our own lines, on stderr").choices(NOTE_FORMATS).default("text"))
     .addHelpText("after", HELP)
@@ -104,16 +103,12 @@ async function perform(
   options: ExecOptions,
   relay: Relay,
 ): Promise<number> {
-  if (process.platform === "win32")
-    throw new UsageError("exec needs process groups, which Windows does not have");
   const policy = policyOf(options);
-  const [file, ...args] = words;
-  if (file === undefined) throw new UsageError("write the command after --: conclave exec NAME -- command");
-  const found = lookUp(file, process.env["PATH"] ?? "/usr/bin:/bin");
-  if (found !== 0) {
-    const why = found === 127 ? "not found" : "cannot be executed";
-    output(process.stderr).line(`conclave: ${JSON.stringify(file)} ${why}; nobody stood for office`);
-    return found;
+  const command = commandOf(words, "exec NAME");
+  const found = findCommand(command[0]);
+  if (found.status !== 0) {
+    output(process.stderr).line(`conclave: ${found.why}; nobody stood for office`);
+    return found.status;
   }
   const id = candidateId(options.nodeId);
   const guards = new GuardRoom();
@@ -130,11 +125,11 @@ async function perform(
     notes,
     patience,
     policy,
-    command: [file, ...args],
+    command,
     passEnv,
   });
   try {
-    return await wrapper.run();
+    return codeOf(await wrapper.run());
   } finally {
     await guards.close();
     await notes.flush(FLUSH_MS);
@@ -159,10 +154,16 @@ function policyOf(options: ExecOptions): Policy {
   };
 }
 
-function names(text: string, before: readonly string[] | undefined): readonly string[] {
-  const given = text.split(",");
-  if (given.some((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))) {
-    throw new InvalidArgumentError("Write names of environment variables, separated by commas.");
+function codeOf(outcome: Outcome): number {
+  switch (outcome.kind) {
+    case "done":
+    case "stopped":
+      return outcome.status;
+    case "lost":
+      return OWN_EXIT.lost;
+    case "taken":
+      return OWN_EXIT.notElected;
+    case "late":
+      return OWN_EXIT.timeout;
   }
-  return [...(before ?? []), ...given];
 }

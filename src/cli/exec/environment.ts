@@ -19,11 +19,12 @@ export interface Office {
   readonly token: bigint;
 }
 
-/** The environment of the command. `keep`: what `--pass-env` names. */
+/** The environment of the command. `keep`: what `--pass-env` names. `run`: see {@link markOf}. */
 export function commandEnvironment(
   env: NodeJS.ProcessEnv,
   keep: ReadonlySet<string>,
   office: Office,
+  run = 1,
 ): Record<string, string> {
   const left: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
@@ -35,13 +36,13 @@ export function commandEnvironment(
     CONCLAVE_ELECTION: office.election,
     CONCLAVE_ID: office.candidate,
     CONCLAVE_TOKEN: office.token.toString(),
-    [MARK_VARIABLE]: `${env[MARK_VARIABLE] ?? ""} ${markOf(office)}`.trim(),
+    [MARK_VARIABLE]: `${env[MARK_VARIABLE] ?? ""} ${markOf(office, run)}`.trim(),
   };
 }
 
-/** Never used before: a candidate's id is of one process, a token of one term. */
-export function markOf({ candidate, token }: Office): string {
-  return `${Buffer.from(candidate).toString("base64url")}.${token}`;
+/** Never used before: a candidate's id is of one process, a token of one term. Runs of one term that may go on at once have numbers. */
+export function markOf({ candidate, token }: Office, run = 1): string {
+  return `${Buffer.from(candidate).toString("base64url")}.${token}.${run}`;
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
- * The wrapper's side of the watchdog. Orders go out, endings come back. If the
+ * The wrapper's side of the watchdog, for one command or for several. Orders go out, endings come back. If the
  * watchdog itself dies or falls silent, its work is done here, at once: no
- * moment may pass in which the command lives and nobody guards it.
+ * moment may pass in which a command lives and nobody guards it.
  */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -44,11 +44,21 @@ interface Run {
   unheardSince: number | undefined;
 }
 
+/** A command that runs. Nothing of what is asked of it does anything once it has ended. */
+export interface Running {
+  /** Settles when it has ended, however that came about, and nothing of it lives. Never rejects. */
+  readonly ended: Promise<Ending>;
+  extend(leave: Leave): void;
+  signal(signal: NodeJS.Signals): void;
+  /** Ends it at once, all of it. */
+  kill(): void;
+}
+
 export class Guard {
   readonly #child: ChildProcess;
   readonly #gone = deferred<void>();
-  #runs = 0;
-  #run: Run | undefined;
+  readonly #runs = new Map<number, Run>();
+  #last = 0;
   #alive = true;
 
   /** Starts a watchdog and waits until it is there. */
@@ -82,28 +92,32 @@ export class Guard {
     return this.#alive;
   }
 
-  /**
-   * Starts the command. Settles when it has ended, however that came about, and
-   * nothing of it lives. A watchdog that does not answer for `silenceMs` is
-   * taken for lost.
-   */
-  start(
-    order: Order,
-    leave: Leave,
-    { warned, silenceMs }: Pick<Run, "warned" | "silenceMs">,
-  ): Promise<Ending> {
-    const number = ++this.#runs;
+  /** Starts a command, besides those that run. A watchdog that does not answer for `silenceMs` is taken for lost. */
+  start(order: Order, leave: Leave, { warned, silenceMs }: Pick<Run, "warned" | "silenceMs">): Running {
+    const number = ++this.#last;
     const ending = deferred<Ending>();
     const { mark } = order;
-    this.#run = { number, mark, ending, warned, silenceMs, pid: undefined, unheardSince: undefined };
-    if (this.#alive) this.#send({ kind: "start", run: number, order, leave });
-    else ending.resolve({ kind: "unguarded" });
-    return ending.promise;
+    const run: Run = { number, mark, ending, warned, silenceMs, pid: undefined, unheardSince: undefined };
+    if (this.#alive) {
+      this.#runs.set(number, run);
+      this.#send({ kind: "start", run: number, order, leave });
+    } else ending.resolve({ kind: "unguarded" });
+    const going = (): boolean => this.#runs.has(number);
+    return {
+      ended: ending.promise,
+      extend: (until) => {
+        if (going()) this.#extend(run, until);
+      },
+      signal: (signal) => {
+        if (going()) this.#send({ kind: "signal", run: number, signal });
+      },
+      kill: () => {
+        if (going()) this.#kill(run);
+      },
+    };
   }
 
-  extend(leave: Leave): void {
-    const run = this.#run;
-    if (run === undefined) return;
+  #extend(run: Run, leave: Leave): void {
     const now = systemClock.now();
     if (run.unheardSince !== undefined && now - run.unheardSince > run.silenceMs) {
       // Stopped or stuck: it would not act if we died now. Its death is dealt with like any other.
@@ -114,14 +128,8 @@ export class Guard {
     this.#send({ kind: "extend", run: run.number, leave });
   }
 
-  signal(signal: NodeJS.Signals): void {
-    if (this.#run !== undefined) this.#send({ kind: "signal", run: this.#run.number, signal });
-  }
-
-  /** Ends the command at once. By both of us: the watchdog may be the one that is stuck. */
-  kill(): void {
-    const run = this.#run;
-    if (run === undefined) return;
+  /** By both of us: the watchdog may be the one that is stuck. */
+  #kill(run: Run): void {
     this.#send({ kind: "kill", run: run.number });
     if (run.pid !== undefined) signalGroup(run.pid, "SIGKILL");
   }
@@ -152,8 +160,9 @@ export class Guard {
   }
 
   #hear(message: unknown): void {
-    const run = this.#run;
-    if (!isFromWatchdog(message) || message.kind === "ready" || message.run !== run?.number) return;
+    if (!isFromWatchdog(message) || message.kind === "ready") return;
+    const run = this.#runs.get(message.run);
+    if (run === undefined) return;
     switch (message.kind) {
       case "started":
         run.pid = message.pid;
@@ -164,7 +173,7 @@ export class Guard {
       case "warned":
         return run.warned();
       case "over":
-        this.#run = undefined;
+        this.#runs.delete(run.number);
         return run.ending.resolve(endingOf(message));
     }
   }
@@ -177,12 +186,14 @@ export class Guard {
   async #died(): Promise<void> {
     if (!this.#alive) return;
     this.#alive = false;
-    const run = this.#run;
-    if (run !== undefined) {
-      this.#run = undefined;
-      await extinguish(run);
-      run.ending.resolve({ kind: "unguarded" });
-    }
+    const runs = [...this.#runs.values()];
+    this.#runs.clear();
+    await Promise.all(
+      runs.map(async (run) => {
+        await extinguish(run);
+        run.ending.resolve({ kind: "unguarded" });
+      }),
+    );
     this.#gone.resolve();
   }
 }

@@ -1,6 +1,25 @@
 /** Whether a command can be run, asked before anyone stands: an office is not for those who cannot serve. */
 import { accessSync, constants, statSync } from "node:fs";
 import { join } from "node:path";
+import { UsageError } from "../failure.js";
+
+export type Command = readonly [file: string, ...args: string[]];
+
+/** What stands after `--`. `usage`: what stands before it. */
+export function commandOf(words: readonly string[], usage: string): Command {
+  if (process.platform === "win32")
+    throw new UsageError("running a command needs process groups, which Windows does not have");
+  const [file, ...args] = words;
+  if (file === undefined) throw new UsageError(`write the command after --: conclave ${usage} -- command`);
+  return [file, ...args];
+}
+
+/** {@link lookUp} on our own path, and the words for it. */
+export function findCommand(file: string): { readonly status: 0 | 126 | 127; readonly why: string } {
+  const status = lookUp(file, process.env["PATH"] ?? "/usr/bin:/bin");
+  const why = status === 127 ? "not found" : "cannot be executed";
+  return { status, why: `${JSON.stringify(file)} ${why}` };
+}
 
 /** As shells say it: 127 not found, 126 found but not executable, 0 fine. */
 export function lookUp(command: string, path: string): 0 | 126 | 127 {

@@ -10,16 +10,25 @@ import type { Election } from "../../core/election.js";
 import type { Term } from "../../core/term.js";
 import { onAbort, sleep } from "../../core/waiting.js";
 import { endedLine, errorFields, errorLine, leaderLine, preciseNow, termLine } from "../lines.js";
-import { commandEnvironment, markOf, watchdogEnvironment } from "./environment.js";
-import { Guard } from "./guard.js";
-import type { Ending } from "./guard.js";
-import { leaveOf } from "./leave.js";
+import { commandEnvironment, markOf } from "./environment.js";
+import type { Ending, Guard } from "./guard.js";
+import type { Command } from "./lookup.js";
 import type { Notes } from "./notes.js";
 import type { Patience } from "./patience.js";
+import { perform } from "./perform.js";
 import type { Relay } from "./relay.js";
+import type { GuardRoom } from "./room.js";
 
-/** Exit codes of our own. Below 120 they would be mistaken for the command's. */
-export const OWN_EXIT = { lost: 120, notElected: 121, timeout: 124, failed: 125 } as const;
+/** How it all ended. Nothing of the command lives, and nobody holds the office for us. */
+export type Outcome =
+  | { readonly kind: "done"; readonly status: number }
+  | { readonly kind: "lost"; readonly why: string }
+  /** `--try`: someone else leads. */
+  | { readonly kind: "taken" }
+  /** `--timeout` has passed. */
+  | { readonly kind: "late" }
+  /** Told to stop while no command ran: the exit code that goes with the signal. */
+  | { readonly kind: "stopped"; readonly status: number };
 
 export interface Policy {
   readonly onExit: "stop" | "resign" | "restart";
@@ -37,41 +46,17 @@ export interface WrapperOptions {
   readonly notes: Notes;
   readonly patience: Patience;
   readonly policy: Policy;
-  readonly command: readonly [string, ...string[]];
+  readonly command: Command;
   readonly passEnv: ReadonlySet<string>;
 }
 
-/** How a term went. */
-type Service =
-  | { readonly kind: "done"; readonly status: number }
-  | { readonly kind: "lost" }
-  /** Told to stop before the command was started. */
-  | { readonly kind: "withdrawn" };
+/** How a term went. `withdrawn`: told to stop before the command was started. */
+type Service = Extract<Outcome, { kind: "done" | "lost" }> | { readonly kind: "withdrawn" };
 
 const RESTART_MS = 250;
 const LONGEST_RESTART_MS = 30_000;
 /** A command that has lived this long has not failed to start. */
 const SETTLED_MS = 10_000;
-
-/** The watchdog of the moment. */
-export class GuardRoom {
-  #guard: Guard | undefined;
-
-  /** Processes that must be dead before nobody acts for this candidate. */
-  get pids(): readonly number[] {
-    return this.#guard?.pid === undefined ? [] : [this.#guard.pid];
-  }
-
-  /** A watchdog that lives. */
-  async ready(): Promise<Guard> {
-    if (this.#guard?.alive !== true) this.#guard = await Guard.open(watchdogEnvironment(process.env));
-    return this.#guard;
-  }
-
-  async close(): Promise<void> {
-    await this.#guard?.close();
-  }
-}
 
 export class Wrapper {
   readonly #options: WrapperOptions;
@@ -85,8 +70,8 @@ export class Wrapper {
     this.#again = new Backoff(systemClock, retryMs, ttlMs);
   }
 
-  /** Returns the exit code. Rejects if the store refuses us, or cannot be asked with `--try`. */
-  async run(): Promise<number> {
+  /** Rejects if the store refuses us, or cannot be asked with `--try`. */
+  async run(): Promise<Outcome> {
     const { relay, policy, guards } = this.#options;
     const unlisten = this.#listen();
     try {
@@ -95,14 +80,14 @@ export class Wrapper {
         const guard = await guards.ready();
         const term = await this.#stand();
         if (term === "refused") continue;
-        if (typeof term === "number") return term;
+        if ("kind" in term) return term;
         this.#served = true;
         const service = await this.#serve(term, guard);
         if (service.kind === "done" && (relay.status !== undefined || policy.onExit === "stop")) {
-          return service.status;
+          return service;
         }
-        if (relay.status !== undefined) return relay.status;
-        if (service.kind === "lost" && policy.onLoss === "exit") return OWN_EXIT.lost;
+        if (relay.status !== undefined) return { kind: "stopped", status: relay.status };
+        if (service.kind === "lost" && policy.onLoss === "exit") return service;
         if (term.lastedMs > SETTLED_MS) this.#again.reset();
         // Others go first; and a command that ends at once does not keep the store busy.
         if (service.kind === "done") await sleep(systemClock, this.#again.next(), relay.signal);
@@ -112,10 +97,10 @@ export class Wrapper {
     }
   }
 
-  /** The term, or the exit code if there is to be none. `refused`: by a store that has accepted us before; wait, and ask again. */
-  async #stand(): Promise<Term | number | "refused"> {
+  /** The term, or how it ended if there is to be none. `refused`: by a store that has accepted us before; wait, and ask again. */
+  async #stand(): Promise<Term | Outcome | "refused"> {
     const { election, relay, policy, notes } = this.#options;
-    if (relay.status !== undefined) return relay.status;
+    if (relay.status !== undefined) return { kind: "stopped", status: relay.status };
     const giveUp = new AbortController();
     const unlink = onAbort(relay.signal, () => giveUp.abort(relay.signal.reason));
     let late = false;
@@ -130,14 +115,14 @@ export class Wrapper {
     try {
       const { signal } = giveUp;
       const term = policy.try ? await election.tryCampaign({ signal }) : await election.campaign({ signal });
-      return term ?? OWN_EXIT.notElected;
+      return term ?? { kind: "taken" };
     } catch (error) {
-      if (relay.status !== undefined) return relay.status;
-      if (late) return OWN_EXIT.timeout;
+      if (relay.status !== undefined) return { kind: "stopped", status: relay.status };
+      if (late) return { kind: "late" };
       if (!this.#served) throw error;
       notes.line(errorLine(election.name, election.candidate, null, error));
       await sleep(systemClock, this.#again.next(), giveUp.signal);
-      return late ? OWN_EXIT.timeout : "refused";
+      return late ? { kind: "late" } : "refused";
     } finally {
       off();
       unlink();
@@ -152,11 +137,11 @@ export class Wrapper {
     try {
       for (;;) {
         if (relay.status !== undefined) return { kind: "withdrawn" };
-        if (!term.held) return { kind: "lost" };
+        if (!term.held) return { kind: "lost", why: lossOf(term) };
         const since = systemClock.now();
         const ending = await this.#perform(term, guard);
         this.#say(ending);
-        if (ending.kind === "unguarded" || ending.stopped !== null) return this.#lost(ending);
+        if (ending.kind === "unguarded" || ending.stopped !== null) return this.#lost(ending, term);
         if (policy.onExit !== "restart" || relay.status !== undefined) {
           return { kind: "done", status: ending.status };
         }
@@ -170,45 +155,35 @@ export class Wrapper {
   }
 
   /** If we were told to stop, that comes first: then it is no matter that the office was lost meanwhile. */
-  #lost(ending: Ending): Service {
+  #lost(ending: Ending, term: Term): Service {
     const told = this.#options.relay.status;
-    if (told === undefined) return { kind: "lost" };
+    const why = ending.kind === "unguarded" ? "the watchdog was lost" : lossOf(term);
+    if (told === undefined) return { kind: "lost", why };
     return { kind: "done", status: ending.kind === "ended" ? ending.status : told };
   }
 
   /** Runs the command once. */
   async #perform(term: Term, guard: Guard): Promise<Ending> {
     const { election, relay, patience, passEnv, command, notes } = this.#options;
-    const { graceMs, reserveMs, silenceMs } = patience;
-    const [file, ...args] = command;
-    const env = commandEnvironment(process.env, passEnv, term);
-    const order = {
-      command: file,
-      args,
-      env,
-      mark: markOf(term),
-      graceMs,
-      marginMs: election.timing.marginMs,
-    };
     const warned = (): void =>
       notes.note("the office cannot be renewed: SIGTERM to the command, SIGKILL follows");
-    const running = guard.start(order, leaveOf(term, reserveMs), { warned, silenceMs });
-    relay.attach((signal) => guard.signal(signal));
-    const off = election.on("renewal", (renewal) => {
-      if (renewal.ok && renewal.term === term) guard.extend(leaveOf(term, reserveMs));
+    const running = perform({
+      election,
+      term,
+      guard,
+      patience,
+      command,
+      env: commandEnvironment(process.env, passEnv, term),
+      mark: markOf(term),
+      warned,
     });
+    relay.attach((signal) => running.signal(signal));
     // Lost: a successor may lead already.
-    const unlink = onAbort(term.signal, () => guard.kill());
-    let by: NodeJS.Signals | null = null;
-    try {
-      const ending = await running;
-      if (ending.kind === "ended") by = ending.signal;
-      return ending;
-    } finally {
-      unlink();
-      off();
-      relay.detach(by);
-    }
+    const unlink = onAbort(term.signal, () => running.kill());
+    const ending = await running.ended;
+    unlink();
+    relay.detach(ending.kind === "ended" ? ending.signal : null);
+    return ending;
   }
 
   async #pause(delayMs: number, term: Term): Promise<void> {
@@ -244,4 +219,9 @@ export class Wrapper {
     ];
     return () => offs.forEach((off) => off());
   }
+}
+
+/** SIGTERM comes before the deadline: then the term is still held when the command has obeyed. */
+function lossOf(term: Term): string {
+  return term.end?.detail ?? "it could not be renewed in time";
 }
