@@ -1,6 +1,7 @@
 /**
  * Real replicas, one tick a second, the leader killed or frozen within 50 ms of
- * ticks, the store cut off twice. CONCLAVE_LONG=1: 300 ticks instead of 24.
+ * ticks, the store cut off twice. CONCLAVE_LONG=1: 300 ticks instead of 24,
+ * and on Kubernetes too.
  */
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";

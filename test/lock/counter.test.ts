@@ -1,6 +1,7 @@
 /**
  * N processes add to a counter that only the lock protects, while they are
- * killed and frozen. CONCLAVE_LONG=1: ten times as many.
+ * killed and frozen. CONCLAVE_LONG=1: ten times as many, and on Kubernetes
+ * too.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

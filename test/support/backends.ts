@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { onTestFinished } from "vitest";
+import { NOT_RUN, required, source, startServer } from "../kubernetes/support/server.js";
 import { EtcdServer, hasEtcd } from "./etcd-server.js";
 
 export interface SharedStore {
@@ -30,5 +31,24 @@ const etcd: SharedStore = {
   },
 };
 
+const kubernetes: SharedStore = {
+  name: "kubernetes",
+  open: async () => {
+    const server = await startServer();
+    onTestFinished(() => server.stop(), 60_000);
+    const url = new URL("kubernetes:///default");
+    url.searchParams.set("kubeconfig", server.elector);
+    return url.href;
+  },
+};
+
+// A minute for each test and more, so not in the ordinary run.
+const withKubernetes = process.env["CONCLAVE_LONG"] === "1";
+if (withKubernetes && source === undefined) console.warn(`\n${NOT_RUN}\n`);
+
 /** A store that is not installed here is reported by scripts/stores-report.mjs. */
-export const backends: readonly SharedStore[] = [file, ...(hasEtcd() ? [etcd] : [])];
+export const backends: readonly SharedStore[] = [
+  file,
+  ...(hasEtcd() ? [etcd] : []),
+  ...(withKubernetes && (source !== undefined || required) ? [kubernetes] : []),
+];
