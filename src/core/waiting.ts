@@ -46,6 +46,9 @@ export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promi
   });
 }
 
+const LATE_MS = 50;
+const GRACE_MS = 10;
+
 /**
  * Runs `call` with a signal that aborts after `limitMs` or with `signal`, and
  * stops waiting at that moment whether or not `call` honours it: a store client
@@ -67,14 +70,19 @@ export async function bounded<T>(
       controller.abort(reason);
       reject(reason);
     };
-    timer = clock.after(limitMs, () =>
+    const expire = (): void =>
       stop(
         new ConclaveError(
           "timeout",
           `${what} was not answered within ${Math.round(limitMs)} ms; whether it took effect is unknown`,
         ),
-      ),
-    );
+      );
+    const dueAt = clock.now() + limitMs;
+    timer = clock.after(limitMs, () => {
+      // A late timer says that *we* were away: timers run before sockets are read, and the answer may lie there.
+      if (clock.now() - dueAt < LATE_MS) expire();
+      else timer = clock.after(GRACE_MS, expire);
+    });
     unlink = onAbort(signal, () => stop(signal.reason));
   });
   try {

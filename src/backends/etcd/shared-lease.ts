@@ -11,11 +11,12 @@ import type { Clock, Timer } from "../../core/clock.js";
 import type { Extension } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
 import { bounded, sleep } from "../../core/waiting.js";
-import type { EtcdClient, KeyValue, LeaseLife, Operation, TransactionAnswer } from "./client.js";
+import type { CallLimits, EtcdClient, KeyValue, LeaseLife, Operation, TransactionAnswer } from "./client.js";
 import { Seat } from "./seat.js";
 
 /** Seats looked at in one renewal, in turn; etcd takes 128 operations in a transaction. */
 const SEATS_PER_LOOK = 60;
+const STRAYS_PER_LOOK = 120;
 /** Core asks after nine tenths of a renewal's pace, or later. */
 const NEARLY = 0.85;
 /** A put without an answer may arrive this much later; its seat is swept that long. */
@@ -55,6 +56,7 @@ export class SharedLease {
   #coming: Promise<Extension> | undefined;
   #timer: Timer | undefined;
   #failures = 0;
+  #sweeping = false;
   #cursor = 0;
   /** Some key this candidate may read, for renewals before any seat is taken. */
   #anyKey = "";
@@ -289,14 +291,27 @@ export class SharedLease {
     this.#strays.set(seat, { seat, until: seat.token === undefined ? this.#clock.now() + LATE_PUT_MS : 0 });
   }
 
+  /** Takes away what abandoned seats left, or are still to leave: a look at many of them, then only those that are there. */
   async #sweep(): Promise<void> {
+    if (this.#sweeping) return;
+    this.#sweeping = true;
     const limits = { signal: this.#closing.signal, limitMs: this.ttlMs / 4 };
-    for (const { seat, until } of [...this.#strays.values()]) {
-      try {
-        await seat.vacate(limits);
-      } catch {
-        return; // with the next renewal
-      }
+    try {
+      const strays = [...this.#strays.values()];
+      for (let i = 0; i < strays.length; i += STRAYS_PER_LOOK)
+        await this.#sweepSome(strays.slice(i, i + STRAYS_PER_LOOK), limits);
+    } catch {
+      // with the next renewal
+    } finally {
+      this.#sweeping = false;
+    }
+  }
+
+  async #sweepSome(strays: readonly Stray[], limits: CallLimits): Promise<void> {
+    const then = strays.map(({ seat }) => ({ kind: "range", key: seat.key, keysOnly: true }) as const);
+    const { results } = await this.#client.transaction({ when: [], then, otherwise: [] }, limits);
+    for (const [i, { seat, until }] of strays.entries()) {
+      if (results[i]?.kvs.length !== 0) await seat.vacate(limits);
       if (this.#clock.now() >= until) this.forget(seat);
     }
   }
