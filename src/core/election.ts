@@ -17,6 +17,7 @@ import { ConclaveError, describe, invalid, isRetriable } from "./errors.js";
 import { Emitter } from "./events.js";
 import type { EventName, Listener, Logger } from "./events.js";
 import { Halt } from "./halt.js";
+import type { Stop } from "./halt.js";
 import { Keeper } from "./keeper.js";
 import { checkId, checkName, checkValue, defaultId } from "./names.js";
 import { LeaderFeed, observeLeaders } from "./observe.js";
@@ -91,7 +92,7 @@ export class Election implements AsyncDisposable {
   /** Calls `listener` for each event from now on. Returns the way to stop. Listeners cannot disturb the election. */
   on<E extends EventName>(event: E, listener: Listener<E>): () => void {
     const off = this.#events.on(event, listener);
-    if (event !== "leader" || this.#closing.halted) return off;
+    if (event !== "leader" || this.#closing.aborted) return off;
     const feed = (this.#feed ??= new LeaderFeed(this.#events, (signal) => this.observe({ signal })));
     feed.start();
     return () => {
@@ -403,7 +404,7 @@ export class Election implements AsyncDisposable {
   }
 
   #assertFree(): void {
-    if (this.#closing.halted)
+    if (this.#closing.aborted)
       throw new ConclaveError("state", `election "${this.name}" is closed; open a new one`);
     const inOffice = this.#state.kind === "leading" && this.#state.keeper.term.end === undefined;
     const standing = this.#campaigning || this.#state.kind === "standing";
@@ -421,16 +422,10 @@ export class Election implements AsyncDisposable {
 
   /** A signal that aborts with the caller's or with `close()`; linked by hand, unlinked when done. */
   #stopSignal(signal: AbortSignal | undefined): { signal: AbortSignal; unlink: () => void } {
-    const { controller, unlink } = this.#closing.link();
-    if (signal === undefined) return { signal: controller.signal, unlink };
-    const leave = onAbort(signal, () => controller.abort(signal.reason));
-    return {
-      signal: controller.signal,
-      unlink: () => {
-        leave();
-        unlink();
-      },
-    };
+    const controller = new AbortController();
+    const stop = (source: Stop) => () => controller.abort(source.reason);
+    const unlinks = [this.#closing, ...(signal ? [signal] : [])].map((s) => onAbort(s, stop(s)));
+    return { signal: controller.signal, unlink: () => unlinks.forEach((unlink) => unlink()) };
   }
 
   /** `close()` waits for all that is under way. */

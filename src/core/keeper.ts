@@ -70,7 +70,7 @@ export class Keeper implements TermKeeper {
     const { revoked } = this.#hold;
     if (revoked) this.#unlink = onAbort(revoked, () => this.#lose("the store says the lease is gone"));
     // Over before it began: nothing that is armed now would be taken down again.
-    if (this.#renewing.halted) return this.#unlink();
+    if (this.#renewing.aborted) return this.#unlink();
     const { maxTermMs } = this.#timing;
     if (maxTermMs !== undefined) {
       this.#rotation = this.#clock.after(maxTermMs, () => {
@@ -154,7 +154,8 @@ export class Keeper implements TermKeeper {
   }
 
   async #drained(settled: Promise<unknown>): Promise<boolean> {
-    const { controller: waiting, unlink } = this.#renewing.link();
+    const waiting = new AbortController();
+    const unlink = onAbort(this.#renewing, () => waiting.abort());
     const timeout = sleep(this.#clock, this.#timing.drainMs, waiting.signal).then(() => false);
     const drained = await Promise.race([settled.then(() => true), timeout]);
     unlink();
@@ -163,14 +164,14 @@ export class Keeper implements TermKeeper {
   }
 
   #renewAt(at: number, failures: number): void {
-    if (this.#renewing.halted) return;
+    if (this.#renewing.aborted) return;
     const delayMs = Math.max(0, at - this.#clock.now());
     this.#renewal = this.#clock.after(delayMs, () => void this.#renew(failures));
   }
 
   async #renew(failures: number): Promise<void> {
     const left = this.term.remainingMs;
-    if (left <= 0 || this.#renewing.halted) return;
+    if (left <= 0 || this.#renewing.aborted) return;
     const base = readClocks(this.#clock);
     try {
       const answer = await this.#ask(left);
@@ -180,7 +181,7 @@ export class Keeper implements TermKeeper {
       const soonest = this.#clock.now() + this.#pace() / 4;
       this.#renewAt(Math.max(this.#extension(answer) + this.#pace(), soonest), 0);
     } catch (error) {
-      if (this.#renewing.halted) return;
+      if (this.#renewing.aborted) return;
       this.#measure(false, base.now);
       if (!this.term.held) return;
       this.#endanger(error);
@@ -196,7 +197,7 @@ export class Keeper implements TermKeeper {
 
   /** A call that ends when nothing may extend this term any more. */
   #call<T>(what: string, limitMs: number, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return this.#renewing.during((signal) => bounded(this.#clock, limitMs, signal, what, call));
+    return bounded(this.#clock, limitMs, this.#renewing, what, call);
   }
 
   #extension(answer: Extension | "lost"): number {
@@ -211,7 +212,7 @@ export class Keeper implements TermKeeper {
       this.#lose("the store says that the office is not ours any more");
       return false;
     }
-    if (this.#renewing.halted) return false;
+    if (this.#renewing.aborted) return false;
     this.#deadline.extend(answer.askedAt, this.#hold.ttlMs, base);
     if (this.#jeopardy) {
       this.#jeopardy = false;

@@ -8,6 +8,7 @@ import { setMaxListeners } from "node:events";
 import type { Revocation } from "./backend.js";
 import type { Clock } from "./clock.js";
 import { ConclaveError } from "./errors.js";
+import type { Stop } from "./halt.js";
 
 /**
  * A controller for a signal that many may wait for at once. Node takes more than
@@ -57,11 +58,11 @@ const GRACE_MS = 10;
 export async function bounded<T>(
   clock: Clock,
   limitMs: number,
-  signal: AbortSignal,
+  signal: Stop,
   what: string,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  signal.throwIfAborted();
+  if (signal.aborted) throw signal.reason;
   const controller = new AbortController();
   let timer: ReturnType<Clock["after"]> | undefined;
   let unlink = (): void => {};

@@ -1,41 +1,53 @@
 import { describe, expect, it } from "vitest";
+import { systemClock } from "../../src/core/clock.js";
 import { Halt } from "../../src/core/halt.js";
+import { bounded, onAbort } from "../../src/core/waiting.js";
 
 describe("a halt", () => {
-  it("aborts every link, with its first reason, and those made later at once", () => {
+  it("tells every listener once, with its first reason", () => {
     const halt = new Halt();
-    const [a, b] = [halt.link(), halt.link()];
-    b.unlink();
+    const told: string[] = [];
+    onAbort(halt, () => told.push("a"));
+    onAbort(halt, () => told.push("b"))();
+    onAbort(halt, () => told.push("c"));
     const why = new Error("first");
     halt.halt(why);
     halt.halt(new Error("second"));
-    expect(halt.halted).toBe(true);
-    expect(a.controller.signal.reason).toBe(why);
-    expect(b.controller.signal.aborted).toBe(false);
-    expect(halt.link().controller.signal.reason).toBe(why);
+    expect(told).toEqual(["a", "c"]);
+    expect(halt.aborted).toBe(true);
+    expect(halt.reason).toBe(why);
   });
 
-  it("ends a call that is under way, and forgets one that is over", async () => {
+  it("tells those who come later at once, and those who come after all others have left", () => {
     const halt = new Halt();
-    const signals: AbortSignal[] = [];
-    await halt.during(async (signal) => void signals.push(signal));
-    const ended = halt.during(
-      (signal) =>
-        new Promise<string>((resolve) => {
-          signals.push(signal);
-          signal.addEventListener("abort", () => resolve("ended"));
-        }),
-    );
+    const told: string[] = [];
+    onAbort(halt, () => told.push("gone"))();
+    onAbort(halt, () => told.push("stayed"));
     halt.halt();
-    await expect(ended).resolves.toBe("ended");
-    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true]);
+    onAbort(halt, () => told.push("late"));
+    expect(told).toEqual(["stayed", "late"]);
   });
 
-  it("links made after all others left are still aborted", () => {
+  it("a listener that leaves while others are told is not told", () => {
     const halt = new Halt();
-    halt.link().unlink();
-    const late = halt.link();
+    const told: string[] = [];
+    onAbort(halt, () => {
+      told.push("a");
+      halt.removeEventListener("abort", b);
+    });
+    const b = (): void => void told.push("b");
+    onAbort(halt, b);
     halt.halt();
-    expect(late.controller.signal.aborted).toBe(true);
+    expect(told).toEqual(["a"]);
+  });
+
+  it("ends a call that is under way, and the next before it begins, like an aborted signal", async () => {
+    const halt = new Halt();
+    const call = (): Promise<string> =>
+      bounded(systemClock, 10_000, halt, "waiting", () => new Promise(() => {}));
+    const under = call();
+    halt.halt();
+    await expect(under).rejects.toMatchObject({ name: "AbortError" });
+    await expect(call()).rejects.toMatchObject({ name: "AbortError" });
   });
 });
