@@ -225,7 +225,7 @@ export class Election implements AsyncDisposable {
     const ending = leading?.endNow("closed", "the election was closed");
     this.#closing.halt(new ConclaveError("state", `election "${this.name}" is closed`));
     await ending;
-    await Promise.allSettled(this.#running ?? []);
+    await Promise.allSettled([...(this.#running ?? [])]);
     await this.#feed?.stop();
     if (this.#closeBackend) await this.backend[Symbol.asyncDispose]();
   }
@@ -431,11 +431,11 @@ export class Election implements AsyncDisposable {
   /** `close()` waits for all that is under way. */
   #track<T>(promise: Promise<T>): Promise<T> {
     const running = (this.#running ??= new Set());
-    const done = (): void => {
+    const forget = (): void => {
       running.delete(tracked);
       if (running.size === 0 && this.#running === running) this.#running = undefined;
     };
-    const tracked = promise.then(done, done);
+    const tracked = promise.then(forget, forget);
     running.add(tracked);
     return promise;
   }
