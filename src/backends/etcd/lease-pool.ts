@@ -17,8 +17,6 @@ export class LeasePool {
   readonly #leases = new Map<number, Set<SharedLease>>();
   readonly #granting = new Map<number, Promise<SharedLease>>();
   readonly #closing = new AbortController();
-  /** Leases that nobody uses any more are revoked without being waited for; but not beyond our own end. */
-  readonly #revoking = new Set<Promise<void>>();
 
   constructor(client: EtcdClient, clock: Clock) {
     this.#client = client;
@@ -53,7 +51,6 @@ export class LeasePool {
     await Promise.allSettled(
       [...this.#leases.values()].flatMap((set) => [...set].map((lease) => lease.close(limitMs))),
     );
-    await Promise.all(this.#revoking);
   }
 
   /** One request, however many candidates wait for it. */
@@ -90,10 +87,6 @@ export class LeasePool {
       ttlMs: seconds * 1000,
       askedAt,
       retired: () => set.delete(lease),
-      revoking: (ended) => {
-        this.#revoking.add(ended);
-        void ended.then(() => this.#revoking.delete(ended));
-      },
     });
     set.add(lease);
     return lease;

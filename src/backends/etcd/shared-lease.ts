@@ -35,8 +35,6 @@ export interface SharedLeaseOptions {
   readonly askedAt: number;
   /** Called when nothing of it is under way any more. */
   readonly retired: (lease: SharedLease) => void;
-  /** Told of a revocation under way: whoever closes the backend waits for it. */
-  readonly revoking: (done: Promise<void>) => void;
 }
 
 export class SharedLease {
@@ -45,7 +43,6 @@ export class SharedLease {
   readonly #client: EtcdClient;
   readonly #clock: Clock;
   readonly #retired: (lease: SharedLease) => void;
-  readonly #revoking: (done: Promise<void>) => void;
   readonly #closing = new AbortController();
   readonly #seats = new Set<Seat>();
   readonly #strays = new Map<Seat, Stray>();
@@ -67,7 +64,6 @@ export class SharedLease {
     this.#client = options.client;
     this.#clock = options.clock;
     this.#retired = options.retired;
-    this.#revoking = options.revoking;
     this.id = options.id;
     this.ttlMs = options.ttlMs;
     this.#extension = { askedAt: options.askedAt };
@@ -187,9 +183,7 @@ export class SharedLease {
 
   async #revoke(limitMs: number): Promise<void> {
     const never = new AbortController().signal;
-    const revoked = this.#client.leaseRevoke(this.id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
-    this.#revoking(revoked);
-    await revoked;
+    await this.#client.leaseRevoke(this.id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
   }
 
   get #paceMs(): number {
