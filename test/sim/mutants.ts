@@ -444,7 +444,11 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "nothing is left after close (a bug that the simulator found)",
     stores: ["queue"],
     edits: [
-      { file: "src/backends/etcd/lease-pool.js", find: "await Promise.all(this.#revoking);", replace: "" },
+      {
+        file: SHARED_LEASE,
+        find: "return this.#closed;\n        const now",
+        replace: "return Promise.resolve();\n        const now",
+      },
     ],
   },
   {
