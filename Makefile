@@ -84,7 +84,7 @@ check: deps ## lint, format, types, package shape
 
 test: deps servers check ## all of it; CONCLAVE_REQUIRE=etcd,… makes an absent store a failure
 	scripts/run-tests
-	npm run --silent --if-present sim -- --seeds $(SEEDS)
+	npm run --silent sim -- --seeds $(SEEDS)
 	@node scripts/stores-report.mjs
 
 test-coverage: deps servers build ## the tests, with a coverage report in coverage/
