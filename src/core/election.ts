@@ -328,8 +328,10 @@ export class Election implements AsyncDisposable {
       );
       signal.throwIfAborted();
       if (answer === "lost") return null;
-      const confirmed = new Deadline(this.#clock, marginMs, fresh);
-      confirmed.extend(answer.askedAt, hold.ttlMs, fresh);
+      // A lease shared by many may answer with a question older than ours: a sleep since then must be seen too.
+      const since = fresh.now <= answer.askedAt ? fresh : base;
+      const confirmed = new Deadline(this.#clock, marginMs, since);
+      confirmed.extend(answer.askedAt, hold.ttlMs, since);
       if (confirmed.remainingMs() > 0) return confirmed;
       throw new ConclaveError("timeout", "the store answers more slowly than the lease lasts; raise ttlMs");
     } catch (error) {
