@@ -23,6 +23,8 @@ describe("plans", () => {
       expect(plan.faults.length).toBeGreaterThanOrEqual(8);
       expect(plan.rates.high / plan.rates.low).toBeLessThan(1 / 0.85);
       expect(plan.healAtMs).toBeLessThanOrEqual(plan.horizonMs * 0.8);
+      // Else nobody would look whether someone leads in the end.
+      expect(plan.healAtMs + (3 * plan.ttlMs) / plan.rates.low).toBeLessThanOrEqual(plan.horizonMs);
       for (const fault of plan.faults) {
         kinds.add(fault.kind);
         expect(fault.t + fault.dur).toBeLessThan(plan.healAtMs);

@@ -208,6 +208,8 @@ export class World {
     const someoneLed = (since: number, what: string) => (): void => {
       if (monitor.lastHeld < since) monitor.violate("liveness", `nobody led within 3 x ttl ${what}`);
     };
+    // A plan that was cut short has no quiet end in which someone could be expected to lead.
+    if (plan.healAtMs + patience > plan.horizonMs) return;
     scheduler.quietly(plan.healAtMs + patience, someoneLed(plan.healAtMs, "after the last fault"));
     scheduler.quietly(plan.horizonMs, someoneLed(plan.horizonMs - patience, "before the end"));
   }
