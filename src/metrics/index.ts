@@ -8,6 +8,9 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Election } from "../core/election.js";
 import type { Term } from "../core/term.js";
 
+export { ScheduleMetrics } from "./schedule.js";
+export type { ScheduleMetricsOptions, WatchedRun, WatchedSchedule } from "./schedule.js";
+
 export interface ElectionMetricsOptions {
   /** Where the metrics are registered. Default: a registry of their own. */
   readonly registry?: Registry | undefined;

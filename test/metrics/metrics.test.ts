@@ -1,8 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
+import { everyTimetable, schedule } from "../../src/cron/index.js";
+import { deferred } from "../../src/core/waiting.js";
 import { Election, memoryBackend } from "../../src/index.js";
-import { ElectionMetrics } from "../../src/metrics/index.js";
+import { ElectionMetrics, ScheduleMetrics } from "../../src/metrics/index.js";
 
 interface Sample {
   readonly name: string;
@@ -30,7 +32,7 @@ function parse(text: string): Sample[] {
     });
 }
 
-const read = async (metrics: ElectionMetrics) => {
+const read = async (metrics: ElectionMetrics | ScheduleMetrics) => {
   const samples = parse(await metrics.registry.metrics());
   return (name: string, labels: Record<string, string> = {}) =>
     samples.find((s) => s.name === name && Object.entries(labels).every(([k, v]) => s.labels[k] === v))
@@ -123,4 +125,38 @@ test("two candidates of one election in one process: leading if either leads", a
   expect((await read(metrics))("conclave_leading")).toBe(1);
   unwatch();
   expect((await read(metrics))("conclave_leading")).toBe(1);
+});
+
+test("a schedule's runs are counted by outcome, its misses too", async () => {
+  // Both may share a registry.
+  const { registry } = new ElectionMetrics();
+  const metrics = new ScheduleMetrics({ registry });
+  let runs = 0;
+  const third = deferred<void>();
+  const replica = await schedule({
+    name: "nightly",
+    cron: everyTimetable(50),
+    backend: memoryBackend(),
+    ttlMs: 1000,
+    job: async ({ signal }) => {
+      const run = ++runs;
+      if (run === 1) return;
+      if (run === 2) throw new Error("no paper");
+      third.resolve();
+      // The third is cut short by the end of the term: at most once, so it is missed.
+      await new Promise<void>((_, reject) => signal.addEventListener("abort", () => reject(new Error())));
+    },
+  });
+  const unwatch = metrics.watch(replica);
+  expect((await read(metrics))("conclave_cron_missed_total")).toBe(0);
+  await third.promise;
+  await replica.close();
+  await settled();
+  const after = await read(metrics);
+  const count = (outcome: string) =>
+    after("conclave_cron_runs_total", { outcome, schedule: "nightly", backend: "memory" });
+  expect([count("done"), count("failed"), count("timed-out"), count("interrupted")]).toEqual([1, 1, 0, 1]);
+  expect(after("conclave_cron_missed_total")).toBe(1);
+  expect(after("conclave_cron_retries_total")).toBe(0);
+  unwatch();
 });
