@@ -6,8 +6,8 @@ export default defineConfig({
     globalSetup: ["test/setup.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // Two cores: more workers than that only make timings noisy.
-    maxWorkers: 2,
+    // Most of the time tests wait (for leases, processes, servers): one worker more than the two cores of the smallest machine.
+    maxWorkers: 3,
     coverage: {
       provider: "v8",
       include: ["src/**/*.ts"],
