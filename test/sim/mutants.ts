@@ -425,7 +425,13 @@ export const MUTANTS: readonly Mutant[] = [
     name: "etcd: the key of a lost term is left behind",
     rule: "what core does not release the room takes away, since the shared lease lives on",
     stores: ["queue"],
-    edits: [{ file: SHARED_LEASE, find: "this.#dropExpired();\n", replace: "\n" }],
+    edits: [
+      {
+        file: SHARED_LEASE,
+        find: 'if (seat.state === "held" && now > seat.handedOut + this.ttlMs)',
+        replace: "if (false)",
+      },
+    ],
   },
   {
     name: "etcd: with one key for all, waits for its watch alone",

@@ -46,6 +46,37 @@ const REGRESSIONS: readonly Regression[] = [
       ],
     },
   },
+  {
+    story:
+      "a lost term's key stayed under a shared lease for ever: another election renewed the lease before its own timer, which would have removed the key, ever came",
+    plan: {
+      seed: 24542,
+      store: "queue",
+      nodes: 2,
+      ttlMs: 2500,
+      retryMs: 768,
+      horizonMs: 68000,
+      healAtMs: 54400,
+      latency: { medianMs: 1.796, sigma: 0, tail: 0, tailMaxMs: 6000 },
+      loss: { request: 0, answer: 0 },
+      duplicate: 0,
+      rates: { low: 0.913, high: 1.013 },
+      watch: false,
+      maxTermMs: null,
+      sameId: false,
+      ttlShare: 1,
+      foreign: false,
+      laggard: 0,
+      chatty: false,
+      oneKey: false,
+      side: true,
+      probe: "always",
+      faults: [
+        { t: 15000, kind: "stall", target: "n1", dur: 3000, arg: 0.745 },
+        { t: 15000, kind: "suspend", target: "next", dur: 200, arg: 0.265 },
+      ],
+    },
+  },
 ];
 
 test.each(REGRESSIONS)("$story", async ({ plan }) => {
