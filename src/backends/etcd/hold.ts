@@ -32,6 +32,7 @@ export class EtcdHold implements Hold {
 
   async renew({ signal }: CallOptions): Promise<Extension | "lost"> {
     if (this.#gone) return "lost";
+    if (this.#lease.extension.askedAt > this.#seat.handedOut) return this.#handOut(this.#lease.extension);
     try {
       return this.#handOut(await untilAborted(signal, this.#lease.keep(this.#seat.handedOut)));
     } catch (error) {
