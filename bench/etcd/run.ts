@@ -6,6 +6,7 @@
 import type { Row } from "../measure.js";
 import { EtcdServer, hasEtcd } from "../../test/support/etcd-server.js";
 import { blackHole } from "./black-hole.js";
+import { byHand } from "./by-hand.js";
 import { handover, roundTrip } from "./handover.js";
 import { idle } from "./idle.js";
 import { many } from "./many.js";
@@ -16,7 +17,7 @@ export default async function* bench(): AsyncGenerator<Row> {
     return;
   }
   const wanted = process.env["BENCH_PART"];
-  for (const part of [roundTrip, handover, idle, many, blackHole]) {
+  for (const part of [roundTrip, handover, byHand, idle, many, blackHole]) {
     if (wanted !== undefined && part.name !== wanted) continue;
     const server = await EtcdServer.start();
     try {
