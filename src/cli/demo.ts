@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { MOST_NODES } from "./demo/commands.js";
+import { Dialer } from "./demo/dialer/dialer.js";
 import { Director } from "./demo/director.js";
 import { demoNode } from "./demo/node.js";
 import { openDemoPage } from "./demo/page.js";
@@ -46,6 +47,7 @@ Examples:
 Starts real processes on files in a temporary directory. The leader is stopped, then killed, then frozen;
 each time another one takes over, and how long that took is printed. The address that is printed first opens a
 page that shows the same, with buttons to resign, kill, freeze and cut off nodes: the first click and you direct.
+The page's other half is the double dialer: five instances, one list of calls at 9:00, with Conclave and without.
 Ctrl-C ends it; nothing is left behind.
 Exit codes: 0 it went as it should, or was stopped; 1 it did not; 2 bad usage.`;
 
@@ -88,12 +90,14 @@ export function addDemoNode(program: Command, done: (code: number) => void): voi
 async function openPage(
   { listen, ui, leaseDuration }: DemoOptions,
   stage: Stage,
+  dialer: Dialer,
   director: Director,
   out: Out,
 ): Promise<DemoPage | undefined> {
   try {
     const page = await openDemoPage({
       stage,
+      dialer,
       ttlMs: leaseDuration,
       address: listen,
       intervened: () => director.yield(),
@@ -121,10 +125,11 @@ async function demo(options: DemoOptions): Promise<number> {
   });
   const off = stage.on((event, state) => printer.show(event, state));
   const director = new Director({ stage, names, ttlMs, signal: stop.signal });
+  const dialer = new Dialer();
   let page: DemoPage | undefined;
   try {
     out.line(`elections live in ${stage.directory} while the demo runs; ttl ${formatDuration(ttlMs)}`);
-    page = options.ui === false ? undefined : await openPage(options, stage, director, out);
+    page = options.ui === false ? undefined : await openPage(options, stage, dialer, director, out);
     await director.play();
     printer.summary(stage.state);
     if (options.once !== true || director.yielded) await director.goOn();
@@ -133,6 +138,7 @@ async function demo(options: DemoOptions): Promise<number> {
   } finally {
     off();
     await page?.close();
+    await dialer[Symbol.asyncDispose]();
     await stage[Symbol.asyncDispose]();
   }
   out.line("all processes have ended, the directory is removed");

@@ -3,25 +3,10 @@ import type { Locator, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { Cli, scratch } from "../cli/process.js";
 import { browserPath, picture, visit } from "./browser.js";
-import type { Visit } from "./browser.js";
-
-const PATIENCE = { timeout: 20_000 };
-
-async function demo(nodes: number, ttl = "2s"): Promise<{ cli: Cli; url: string }> {
-  const cli = new Cli(["demo", "--ui", "--ttl", ttl, "--nodes", String(nodes)], { TMPDIR: scratch() });
-  const line = await cli.line(/^page: /);
-  return { cli, url: line.replace("page: ", "") };
-}
-
-async function end(cli: Cli): Promise<void> {
-  cli.kill("SIGTERM");
-  expect((await cli.exit).code).toBe(0);
-}
+import { button, clean, controls, demo, end, focused, OVERFLOW, PATIENCE } from "./demo.js";
 
 const card = (page: Page, name: string): Locator =>
   page.locator(".card").filter({ has: page.getByRole("heading", { name, exact: true }) });
-
-const button = (page: Page, name: string): Locator => page.getByRole("button", { name, exact: true });
 
 /** Whoever leads, once someone does, other than `than`. */
 async function leader(page: Page, than = ""): Promise<string> {
@@ -49,17 +34,7 @@ async function stateOf(page: Page, name: string, state: string): Promise<void> {
     .waitFor(PATIENCE);
 }
 
-/** Nothing to complain of, nothing asked elsewhere. */
-function clean({ complaints, asked }: Visit, url: string): void {
-  expect(complaints).toEqual([]);
-  const { origin } = new URL(url);
-  expect(asked.filter((address) => new URL(address).origin !== origin)).toEqual([]);
-}
-
 // Programs for the browser are text: this one compiles for Node, which has no document.
-
-const focused = async (page: Page): Promise<string> =>
-  String(await page.evaluate(`document.activeElement?.getAttribute("aria-label")`));
 
 /** In how many places the time line stands within two seconds. */
 const PLACES = `(async () => {
@@ -79,22 +54,6 @@ const FRAMES = `(async () => {
     times.push(await new Promise((resolve) => requestAnimationFrame(resolve)));
   return times.slice(1).map((time, index) => time - times[index]);
 })()`;
-
-interface AxNode {
-  readonly ignored: boolean;
-  readonly role?: { readonly value: string };
-  readonly name?: { readonly value: string };
-}
-
-/** Controls as assistive technology is told of them. */
-async function controls(page: Page): Promise<{ role: string; name: string }[]> {
-  const session = await page.context().newCDPSession(page);
-  const { nodes } = (await session.send("Accessibility.getFullAXTree")) as { nodes: AxNode[] };
-  return nodes
-    .filter(({ ignored }) => !ignored)
-    .map(({ role, name }) => ({ role: role?.value ?? "", name: name?.value ?? "" }))
-    .filter(({ role }) => /^(button|link|textbox|checkbox|combobox|slider|meter|table|group)$/.test(role));
-}
 
 describe.skipIf(browserPath === undefined)("the page in Chromium", () => {
   it("freeze the leader: its lease runs out, another leads, and its late write is refused", async () => {
@@ -147,8 +106,10 @@ describe.skipIf(browserPath === undefined)("the page in Chromium", () => {
     const { cli, url } = await demo(2);
     await using seen = await visit(url, "light");
     const { page } = seen;
-    // The first stop of the tab key; whoever presses a button directs from then on.
+    // The first stops of the tab key; whoever presses a button directs from then on.
     await page.locator(".card[data-state='leader']").waitFor(PATIENCE);
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("The election");
     await page.keyboard.press("Tab");
     expect(await focused(page)).toBe("Add a node");
     await page.keyboard.press("Enter");
@@ -183,8 +144,7 @@ describe.skipIf(browserPath === undefined)("the page in Chromium", () => {
     // On a phone nothing sticks out, and for those who ask for it nothing moves between events.
     await page.setViewportSize({ width: 390, height: 844 });
     await page.emulateMedia({ reducedMotion: "reduce", colorScheme: "dark" });
-    const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-    expect(await page.evaluate(overflow)).toBe(0);
+    expect(await page.evaluate(OVERFLOW)).toBe(0);
     expect(await page.evaluate(PLACES)).toBeLessThan(40);
     await picture(page, "phone");
     clean(seen, url);

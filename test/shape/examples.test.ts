@@ -28,19 +28,23 @@ describe("examples", () => {
   // What needs a store (needs.txt) is run by the tests of that store, which start one.
   const alone = names.filter((name) => !existsSync(join(ROOT, "examples", name, "needs.txt")));
 
-  it.each(alone)("%s prints what it should", (name) => {
-    const folder = join(ROOT, "examples", name);
-    expect(existsSync(join(folder, "main.ts")), `examples/${name}/main.ts`).toBe(true);
-    const expected = readFileSync(join(folder, "expected.txt"), "utf8").trimEnd().split("\n");
-    const run = spawnSync(process.execPath, [join(ROOT, ".build/examples", name, "main.js")], {
-      cwd: ROOT,
-      encoding: "utf8",
-      timeout: 25_000,
-    });
-    expect(run.stderr).toBe("");
-    expect(run.status).toBe(0);
-    const lines = run.stdout.trimEnd().split("\n");
-    expect(lines.length, run.stdout).toBe(expected.length);
-    for (const [index, line] of lines.entries()) expect(line).toMatch(pattern(expected[index] ?? ""));
-  });
+  it.each(alone)(
+    "%s prints what it should",
+    (name) => {
+      const folder = join(ROOT, "examples", name);
+      expect(existsSync(join(folder, "main.ts")), `examples/${name}/main.ts`).toBe(true);
+      const expected = readFileSync(join(folder, "expected.txt"), "utf8").trimEnd().split("\n");
+      const run = spawnSync(process.execPath, [join(ROOT, ".build/examples", name, "main.js")], {
+        cwd: ROOT,
+        encoding: "utf8",
+        timeout: 60_000,
+      });
+      expect(run.stderr).toBe("");
+      expect(run.status).toBe(0);
+      const lines = run.stdout.trimEnd().split("\n");
+      expect(lines.length, run.stdout).toBe(expected.length);
+      for (const [index, line] of lines.entries()) expect(line).toMatch(pattern(expected[index] ?? ""));
+    },
+    90_000,
+  );
 });

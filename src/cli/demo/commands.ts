@@ -1,4 +1,6 @@
-/** What the page may do to the nodes, and when that makes sense. */
+/** What the page may do to the nodes and to the dialer, and when that makes sense. */
+import type { Dialer } from "./dialer/dialer.js";
+import { POSSIBLE } from "./dialer/model.js";
 import type { NodeView } from "./model.js";
 import type { Stage } from "./stage.js";
 
@@ -64,5 +66,15 @@ export function command(stage: Stage, name: string, action: string): Outcome {
   const reason = known.refusal(node, stage);
   if (reason !== undefined) return { done: false, status: 409, reason };
   known.perform(stage, name);
+  return { done: true };
+}
+
+/** A day for one bad moment, or for each of them. */
+export function startDialer(dialer: Dialer, which: string): Outcome {
+  const moments = which === "week" ? POSSIBLE : POSSIBLE.filter((moment) => moment === which);
+  if (moments.length === 0) return { done: false, status: 404, reason: "no such moment" };
+  if (dialer.busy) return { done: false, status: 409, reason: "the calls of these days are not over yet" };
+  // What goes wrong is in its state, which the page shows.
+  void dialer.play(moments).catch(() => {});
   return { done: true };
 }

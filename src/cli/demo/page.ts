@@ -14,13 +14,16 @@ import { MOST_STREAMS, openServer } from "../../sidecar/server.js";
 import { onGone, openStream } from "../../sidecar/stream.js";
 import { preciseNow } from "../lines.js";
 import type { Address } from "../listen.js";
-import { addNode, command, MOST_NODES } from "./commands.js";
+import { addNode, command, MOST_NODES, startDialer } from "./commands.js";
 import type { Outcome } from "./commands.js";
+import type { Dialer } from "./dialer/dialer.js";
+import type { DialerState } from "./dialer/model.js";
 import type { DemoState } from "./model.js";
 import type { Stage } from "./stage.js";
 
 export interface DemoPageOptions {
   readonly stage: Stage;
+  readonly dialer: Dialer;
   readonly ttlMs: number;
   readonly address: Address;
   /** Someone has pressed a button. */
@@ -39,6 +42,7 @@ interface Snapshot {
   readonly ttlMs: number;
   readonly mostNodes: number;
   readonly state: DemoState;
+  readonly dialer: DialerState;
 }
 
 /** Changes within this long are told together. */
@@ -88,37 +92,40 @@ async function route(desk: Desk, request: IncomingMessage, response: ServerRespo
   if (asset !== undefined)
     return changes ? notAllowed(response, "GET, HEAD") : send(response, 200, asset.type, asset.body);
   if (path === "/events") return changes ? notAllowed(response, "GET") : desk.feed.join(response);
-  const action = /^\/nodes(?:\/([^/]+)\/([a-z]+))?$/.exec(path);
-  if (action === null) return answer(response, 404, { error: "no such path" });
+  const act = orderOf(path, desk.options);
+  if (act === null) return answer(response, 404, { error: "no such path" });
   if (request.method !== "POST") return notAllowed(response, "POST");
   if (!(await smallBody(request)))
     return answer(response, 413, { error: `a body of at most ${LARGEST_BODY} bytes is read` });
-  const outcome = act(desk.options.stage, action[1], action[2]);
+  const outcome = act();
   if (!outcome.done) return answer(response, outcome.status, { error: outcome.reason });
   desk.options.intervened();
   answer(response, 200, { done: true });
 }
 
-function act(stage: Stage, name: string | undefined, action: string | undefined): Outcome {
-  if (name === undefined || action === undefined) return addNode(stage);
-  return command(stage, decode(name) ?? "", action);
+/** What a path asks for; `null`: nothing. */
+function orderOf(path: string, { stage, dialer }: DemoPageOptions): (() => Outcome) | null {
+  if (path === "/nodes") return () => addNode(stage);
+  const [, room, name = "", action = ""] = /^\/(nodes|dialer)\/([^/]+)(?:\/([a-z]+))?$/.exec(path) ?? [];
+  if (room === "nodes" && action !== "") return () => command(stage, decode(name) ?? "", action);
+  if (room === "dialer" && action === "") return () => startDialer(dialer, decode(name) ?? "");
+  return null;
 }
 
 /** Tells every open page what there is to show. */
 class Feed {
-  readonly #stage: Stage;
-  readonly #ttlMs: number;
+  readonly #options: DemoPageOptions;
   readonly #readers = new Set<(event: string, data: object) => void>();
-  readonly #off: () => void;
+  readonly #offs: readonly (() => void)[];
   readonly #ticking: ReturnType<typeof setInterval>;
   #gathering: ReturnType<typeof setTimeout> | undefined;
 
-  constructor({ stage, ttlMs }: DemoPageOptions) {
-    this.#stage = stage;
-    this.#ttlMs = ttlMs;
-    this.#off = stage.on(() => {
+  constructor(options: DemoPageOptions) {
+    this.#options = options;
+    const gather = (): void => {
       if (this.#readers.size > 0) this.#gathering ??= setTimeout(() => this.#tell(), GATHER_MS);
-    });
+    };
+    this.#offs = [options.stage.on(gather), options.dialer.on(gather)];
     this.#ticking = setInterval(() => this.#tell(), EVERY_MS);
   }
 
@@ -132,7 +139,7 @@ class Feed {
   }
 
   close(): void {
-    this.#off();
+    for (const off of this.#offs) off();
     clearInterval(this.#ticking);
     clearTimeout(this.#gathering);
     this.#readers.clear();
@@ -146,6 +153,7 @@ class Feed {
   }
 
   #snapshot(): Snapshot {
-    return { at: preciseNow(), ttlMs: this.#ttlMs, mostNodes: MOST_NODES, state: this.#stage.state };
+    const { stage, dialer, ttlMs } = this.#options;
+    return { at: preciseNow(), ttlMs, mostNodes: MOST_NODES, state: stage.state, dialer: dialer.state };
   }
 }

@@ -8,12 +8,13 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../core/clock.js";
-import { onAbort, sleep } from "../../core/waiting.js";
+import { sleep } from "../../core/waiting.js";
 import { preciseNow } from "../lines.js";
 import type { Line } from "../lines.js";
 import { Ledger } from "./ledger.js";
 import type { DemoEvent, DemoState, Signal } from "./model.js";
 import { advance, emptyStage } from "./model.js";
+import { until } from "./until.js";
 import type { DirectorMessage, WriteRequest } from "./wire.js";
 import { isNodeMessage, isObject } from "./wire.js";
 
@@ -81,36 +82,13 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Waits until something holds; looks after every event. Rejects when that takes too long, or the signal aborts. */
-  async until<T>(
+  until<T>(
     what: string,
     limitMs: number,
     signal: AbortSignal,
     look: (event?: DemoEvent) => T | undefined,
   ): Promise<T> {
-    const now = look();
-    if (now !== undefined) return now;
-    return new Promise<T>((resolve, reject) => {
-      const finish = (): void => {
-        timer.cancel();
-        off();
-        unlink();
-      };
-      const timer = systemClock.after(limitMs, () => {
-        finish();
-        reject(new Error(`the demo waited ${Math.round(limitMs / 1000)} s in vain for this: ${what}`));
-      });
-      const off = this.on((event) => {
-        const found = look(event);
-        if (found === undefined) return;
-        finish();
-        resolve(found);
-      });
-      let unlink = (): void => {};
-      unlink = onAbort(signal, () => {
-        finish();
-        reject(signal.reason as Error);
-      });
-    });
+    return until((listener) => this.on(listener), { what, limitMs, signal }, look);
   }
 
   /** Starts a node as a process of its own. */

@@ -2,11 +2,13 @@
 import { onAction, renderCards, tickCards } from "./cards.js";
 import { heard, serverNow } from "./clock.js";
 import { demoView } from "./demo.js";
+import { renderDialer, tickDialer } from "./dialer.js";
 import { attr, byId, el, text } from "./dom.js";
 import { renderOffice, tickOffice } from "./office.js";
 import { SidecarModel } from "./sidecar.js";
 import { renderStorage } from "./storage.js";
 import { follow } from "./stream.js";
+import { openTabs } from "./tabs.js";
 import { renderTimeline, tickTimeline } from "./timeline.js";
 
 const CALM_TICK_MS = 1000;
@@ -19,6 +21,8 @@ let token = tokenOfAddress();
 let live = false;
 /** @type {import("./view.js").View | null} */
 let view = null;
+/** @type {import("./dialer.js").Dialer | null} */
+let dialer = null;
 
 addEventListener("hashchange", () => {
   token = tokenOfAddress() ?? token;
@@ -34,6 +38,7 @@ void follow("/events", {
     heard(data.at);
     if (event === "demo") {
       view = demoView(data);
+      dialer = data.dialer;
       gauge(view.ops ?? 0, data.at);
     } else {
       sidecar.take(event, data);
@@ -77,6 +82,10 @@ function draw() {
   renderStorage(view.storage);
   renderCards(view, barred);
   renderTimeline(view, serverNow());
+  if (dialer !== null) {
+    openTabs();
+    renderDialer(dialer, barred);
+  }
   announce(view);
   tick();
 }
@@ -87,6 +96,7 @@ function tick() {
   tickOffice(now);
   tickCards(now);
   tickTimeline(now);
+  tickDialer(now);
 }
 
 function frame() {
