@@ -1,6 +1,6 @@
 /** What feeds the demo's page, and what it may do: asked without a browser. */
 import { request as httpRequest } from "node:http";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CuttableFileSystem } from "../../src/cli/demo/faults.js";
@@ -55,6 +55,12 @@ describe("the demo's page", () => {
     expect((await post(`${url}/nodes/node1/constructor`, token)).status).toBe(404);
     expect((await post(`${url}/nodes/node1/thaw`, token)).status).toBe(409);
     expect((await post(`${url}/nodes/node1/remove`, token)).status).toBe(409);
+    const calls = `${url}/dialer/week`;
+    expect((await post(calls)).status).toBe(401);
+    expect((await post(calls, token, { origin: "http://evil.example" })).status).toBe(403);
+    expect((await ask(calls)).status).toBe(405);
+    for (const which of ["/never", "/constructor", "/week/kill", "/%E0%A4%A", ""])
+      expect((await post(`${url}/dialer${which}`, token)).status, which).toBe(404);
     const large = { method: "POST", headers: { authorization: `Bearer ${token}` }, body: "x".repeat(20_000) };
     expect((await ask(order, large)).status).toBe(413);
     for (const path of ["/", "/ui"]) {
@@ -114,6 +120,18 @@ describe("the demo's page", () => {
     cli.kill("SIGTERM");
     expect((await cli.exit).code).toBe(0);
   }, 90_000);
+
+  it("starts the double dialer, one at a time, and takes it down with the demo", async () => {
+    const temporary = scratch();
+    const cli = new Cli(["demo", "--nodes", "1"], { TMPDIR: temporary });
+    const { url, token, close } = await open(cli);
+    expect((await post(`${url}/dialer/frozen`, token)).status).toBe(200);
+    expect(await post(`${url}/dialer/week`, token)).toMatchObject({ status: 409 });
+    close();
+    cli.kill("SIGTERM");
+    expect((await cli.exit).code).toBe(0);
+    expect(readdirSync(temporary)).toEqual([]);
+  }, 60_000);
 
   it("is not needed: where it cannot be served the terminal still shows the demo", async () => {
     const taken = await takenPort();
