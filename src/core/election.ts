@@ -387,7 +387,7 @@ export class Election implements AsyncDisposable {
   }
 
   async #giveBack(hold: Hold): Promise<void> {
-    const never = new AbortController().signal;
+    const never = new Halt();
     try {
       await bounded(this.#clock, this.timing.attemptMs, never, "releasing", (signal) =>
         hold.release({ signal }),

@@ -12,19 +12,21 @@ export interface Stop extends Revocation {
 }
 
 export class Halt implements Stop {
-  #halted: { readonly reason: unknown } | undefined;
+  #halted: { reason: unknown } | undefined;
   #listeners: Set<() => void> | undefined;
 
   get aborted(): boolean {
     return this.#halted !== undefined;
   }
 
+  /** Without a reason given it is made when somebody asks: an error with its stack is dear, and few look. */
   get reason(): unknown {
-    return this.#halted?.reason;
+    if (this.#halted === undefined) return undefined;
+    return (this.#halted.reason ??= new DOMException("This operation was aborted", "AbortError"));
   }
 
   /** For good. The first reason counts. Listeners must not throw. */
-  halt(reason: unknown = new DOMException("This operation was aborted", "AbortError")): void {
+  halt(reason?: unknown): void {
     if (this.#halted !== undefined) return;
     this.#halted = { reason };
     for (const listener of this.#listeners ?? []) listener(); // a set skips those that leave meanwhile

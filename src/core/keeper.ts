@@ -103,12 +103,15 @@ export class Keeper implements TermKeeper {
 
   async resign(): Promise<void> {
     this.#resigned.resolve();
-    const ending = this.end("resigned", "resign() was called", this.#work ?? this.#resigned.promise);
+    const ending = this.end("resigned", "resign() was called", this.#work);
     if (this.#work === undefined) await ending;
   }
 
-  /** Ends the term on purpose. The first reason counts; later calls wait for the same end. */
-  end(reason: EndReason, detail: string, settled: Promise<unknown>): Promise<TermEnd> {
+  /**
+   * Ends the term on purpose, when `settled` has; without it there is nothing to
+   * wait for. The first reason counts; later calls wait for the same end.
+   */
+  end(reason: EndReason, detail: string, settled: Promise<unknown> | undefined): Promise<TermEnd> {
     this.#ending ??= this.#wind(reason, detail, settled);
     return this.#ending;
   }
@@ -116,7 +119,7 @@ export class Keeper implements TermKeeper {
   /** Ends the term on purpose from outside: for a term from `campaign()` that is its owner's word that the work has stopped. */
   endNow(reason: EndReason, detail: string): Promise<TermEnd> {
     this.#resigned.resolve();
-    return this.end(reason, detail, this.#work ?? this.#resigned.promise);
+    return this.end(reason, detail, this.#work);
   }
 
   get #resigned(): Deferred<void> {
@@ -134,9 +137,9 @@ export class Keeper implements TermKeeper {
     else this.#report(end);
   }
 
-  async #wind(reason: EndReason, detail: string, settled: Promise<unknown>): Promise<TermEnd> {
+  async #wind(reason: EndReason, detail: string, settled: Promise<unknown> | undefined): Promise<TermEnd> {
     if (!this.term.beginEnd(reason, detail)) return this.term.ended;
-    if (await this.#drained(settled)) {
+    if (settled === undefined || (await this.#drained(settled))) {
       if (this.term.held && this.term.finishEnding(true)) {
         this.#stop();
         await this.#release();
@@ -154,12 +157,12 @@ export class Keeper implements TermKeeper {
   }
 
   async #drained(settled: Promise<unknown>): Promise<boolean> {
-    const waiting = new AbortController();
-    const unlink = onAbort(this.#renewing, () => waiting.abort());
-    const timeout = sleep(this.#clock, this.#timing.drainMs, waiting.signal).then(() => false);
+    const waiting = new Halt();
+    const unlink = onAbort(this.#renewing, () => waiting.halt());
+    const timeout = sleep(this.#clock, this.#timing.drainMs, waiting).then(() => false);
     const drained = await Promise.race([settled.then(() => true), timeout]);
     unlink();
-    waiting.abort();
+    waiting.halt();
     return drained;
   }
 
@@ -261,7 +264,7 @@ export class Keeper implements TermKeeper {
 
   /** Best effort: what is not given back runs out by itself. */
   async #release(): Promise<void> {
-    const never = new AbortController().signal;
+    const never = new Halt();
     for (let attempt = 1; attempt <= RELEASE_ATTEMPTS; attempt++) {
       try {
         return await bounded(this.#clock, this.#timing.attemptMs, never, "releasing", (signal) =>

@@ -68,7 +68,7 @@ export class Term implements Bearer {
   /** Made when somebody asks for the signal. */
   #controller: AbortController | undefined;
   /** Why the work must stop, once it must. */
-  #stop: NotLeaderError | undefined;
+  #stop: string | undefined;
   #reported: TermEnd | undefined;
   /** Made when somebody asks for the end before it has come. */
   #awaited: Deferred<TermEnd> | undefined;
@@ -104,7 +104,7 @@ export class Term implements Bearer {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = sharedController();
-      if (this.#stop !== undefined) this.#controller.abort(this.#stop);
+      if (this.#stop !== undefined) this.#controller.abort(this.#isOver(this.#stop));
     }
     return this.#controller.signal;
   }
@@ -246,11 +246,15 @@ export class Term implements Bearer {
 
   #abort(detail: string): void {
     if (this.#stop !== undefined) return;
-    this.#stop = new NotLeaderError(
+    this.#stop = detail;
+    this.#controller?.abort(this.#isOver(detail));
+  }
+
+  #isOver(why: string): NotLeaderError {
+    return new NotLeaderError(
       this.token,
-      `term ${this.token} of election "${this.election}" is over: ${detail}`,
+      `term ${this.token} of election "${this.election}" is over: ${why}`,
     );
-    this.#controller?.abort(this.#stop);
   }
 
   #notLeader(): NotLeaderError {

@@ -8,6 +8,7 @@ import { setMaxListeners } from "node:events";
 import type { Revocation } from "./backend.js";
 import type { Clock } from "./clock.js";
 import { ConclaveError } from "./errors.js";
+import { Halt } from "./halt.js";
 import type { Stop } from "./halt.js";
 
 /**
@@ -31,8 +32,13 @@ export function onAbort(signal: Revocation, listener: () => void): () => void {
   return () => signal.removeEventListener("abort", listener);
 }
 
+/** What `AbortSignal.throwIfAborted` does, for any stop. */
+export function throwIfStopped(stop: Stop): void {
+  if (stop.aborted) throw stop.reason;
+}
+
 /** Sleeps. Resolves early, without a throw, when the signal aborts. */
-export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+export function sleep(clock: Clock, delayMs: number, signal: Stop): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       timer?.cancel();
@@ -62,13 +68,28 @@ export async function bounded<T>(
   what: string,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  if (signal.aborted) throw signal.reason;
-  const controller = new AbortController();
+  return limited(clock, limitMs, signal, what, (stop) => {
+    const controller = new AbortController();
+    onAbort(stop, () => controller.abort(stop.reason));
+    return call(controller.signal);
+  });
+}
+
+/** {@link bounded} for a call that needs no AbortSignal: making one takes as long as half a request. */
+export async function limited<T>(
+  clock: Clock,
+  limitMs: number,
+  signal: Stop,
+  what: string,
+  call: (stop: Stop) => Promise<T>,
+): Promise<T> {
+  throwIfStopped(signal);
+  const halt = new Halt();
   let timer: ReturnType<Clock["after"]> | undefined;
   let unlink = (): void => {};
   const cut = new Promise<never>((_, reject) => {
     const stop = (reason: unknown): void => {
-      controller.abort(reason);
+      halt.halt(reason);
       reject(reason);
     };
     const expire = (): void =>
@@ -87,7 +108,7 @@ export async function bounded<T>(
     unlink = onAbort(signal, () => stop(signal.reason));
   });
   try {
-    const calling = call(controller.signal);
+    const calling = call(halt);
     calling.catch(() => {}); // if the cut wins the race, a late rejection is nobody's
     return await Promise.race([calling, cut]);
   } finally {
@@ -101,7 +122,7 @@ export async function bounded<T>(
  * that is handed to `late`.
  */
 export async function untilAborted<T>(
-  signal: AbortSignal,
+  signal: Stop,
   promise: Promise<T>,
   late?: (value: T) => void,
 ): Promise<T> {

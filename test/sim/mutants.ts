@@ -270,7 +270,13 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "released before the work has settled",
     rule: "abort, let the work settle, release, report",
-    edits: [{ file: KEEPER, find: "if (await this.#drained(settled)) {", replace: "if (true) {" }],
+    edits: [
+      {
+        file: KEEPER,
+        find: "if (settled === undefined || (await this.#drained(settled))) {",
+        replace: "if (true) {",
+      },
+    ],
   },
   {
     name: "released when the drain runs out",
@@ -278,9 +284,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: KEEPER,
-        find: "const timeout = sleep(this.#clock, this.#timing.drainMs, waiting.signal).then(() => false);",
-        replace:
-          "const timeout = sleep(this.#clock, this.#timing.drainMs / 4, waiting.signal).then(() => true);",
+        find: "const timeout = sleep(this.#clock, this.#timing.drainMs, waiting).then(() => false);",
+        replace: "const timeout = sleep(this.#clock, this.#timing.drainMs / 4, waiting).then(() => true);",
       },
     ],
   },
@@ -374,10 +379,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: LAYOUTS,
-        find: `this.leaderId(seat.election, ahead);
-            await waitFor(standing, ahead, answer.revision);`,
-        replace: `await waitFor(standing, ahead, answer.revision);
-            return true;`,
+        find: "unwatch = await waitFor(standing, ahead, answer.revision);",
+        replace: "(await waitFor(standing, ahead, answer.revision))(); return true;",
       },
     ],
   },
@@ -389,9 +392,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: LAYOUTS,
-        find: `await untilAborted(limits.signal, lease.fresh());
-            const answer = await this.#turn(standing);`,
-        replace: "const answer = await this.#turn(standing);",
+        find: "if (!lease.isFresh)",
+        replace: "if (false)",
       },
       { file: LAYOUTS, find: "if (!answer.succeeded) {", replace: "if (false) {" },
       {

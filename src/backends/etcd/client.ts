@@ -8,10 +8,11 @@
  * that may have been carried out: a throw means "unknown", unless the error is
  * an {@link EtcdError} that says more.
  */
+import type { Stop } from "../../core/halt.js";
 
 /** Every call is bounded by both. */
 export interface CallLimits {
-  readonly signal: AbortSignal;
+  readonly signal: Stop;
   readonly limitMs: number;
   /** What others depend on does not queue behind them: renewals. */
   readonly urgent?: boolean;

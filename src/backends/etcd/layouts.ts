@@ -29,8 +29,12 @@ export interface Layout {
   leaderId(election: string, kv: KeyValue): string;
 }
 
-/** Waits for a change of one key, or for anything else that rings the seat's bell. */
-async function waitFor(standing: Standing, ahead: KeyValue, after: bigint): Promise<void> {
+/**
+ * Waits for a change of one key, or for anything else that rings the seat's
+ * bell. Returns the end of the watch, for after the next look: what lies between
+ * the wake and that look is the time the office is empty.
+ */
+async function waitFor(standing: Standing, ahead: KeyValue, after: bigint): Promise<() => void> {
   const { client, seat, limits } = standing;
   seat.predecessor = { key: ahead.key, createRevision: ahead.createRevision };
   let refused: Error | undefined;
@@ -41,9 +45,12 @@ async function waitFor(standing: Standing, ahead: KeyValue, after: bigint): Prom
   try {
     await seat.rung(limits.signal);
     if (refused !== undefined) throw refused;
+    return unwatch;
+  } catch (error) {
+    unwatch();
+    throw error;
   } finally {
     seat.predecessor = undefined;
-    unwatch();
   }
 }
 
@@ -69,12 +76,12 @@ export class QueueLayout implements Layout {
   }
 
   async stand(standing: Standing): Promise<boolean> {
-    const { seat, lease, wait, limits } = standing;
+    const { seat, wait } = standing;
     const first = wait ? await this.#enter(standing) : await this.#tryEnter(standing);
     if (first || !wait) return first;
+    let unwatch = (): void => {};
     for (;;) {
-      await untilAborted(limits.signal, lease.fresh());
-      const answer = await this.#turn(standing);
+      const answer = await this.#turn(standing).finally(unwatch);
       if (!answer.succeeded) {
         seat.lose("its key is gone");
         throw seat.lost!;
@@ -82,7 +89,7 @@ export class QueueLayout implements Layout {
       const ahead = answer.results[0]?.kvs[0];
       if (ahead === undefined) return true;
       this.leaderId(seat.election, ahead);
-      await waitFor(standing, ahead, answer.revision);
+      unwatch = await waitFor(standing, ahead, answer.revision);
     }
   }
 
@@ -137,8 +144,9 @@ export class QueueLayout implements Layout {
   }
 
   /** Is our key still there, and who stands before us? One transaction: both at the same instant. */
-  #turn({ client, seat, limits }: Standing): Promise<TransactionAnswer> {
+  async #turn({ client, seat, lease, limits }: Standing): Promise<TransactionAnswer> {
     const token = seat.token!;
+    if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
     return client.transaction(
       {
         when: [{ target: "create", key: seat.key, value: token }],
@@ -202,7 +210,7 @@ export class KeyLayout implements Layout {
       if (holder === undefined) continue;
       if (holder.lease === seat.lease) await removeRelic({ client, seat, limits }, holder);
       else if (!wait) return false;
-      else await waitFor(standing, holder, answer.revision);
+      else (await waitFor(standing, holder, answer.revision))();
     }
   }
 }

@@ -5,6 +5,8 @@
  */
 import type { Revocation } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
+import type { Stop } from "../../core/halt.js";
+import { throwIfStopped } from "../../core/waiting.js";
 import type { CallLimits, EtcdClient, Operation, Transaction } from "./client.js";
 
 export type SeatState = "standing" | "held" | "left";
@@ -102,7 +104,7 @@ export class Seat implements Revocation {
   }
 
   /** Sleeps until {@link ring}. Rings that nobody waited for are not lost. */
-  async rung(signal: AbortSignal): Promise<void> {
+  async rung(signal: Stop): Promise<void> {
     if (!this.#rung) {
       await new Promise<void>((resolve) => {
         const done = (): void => {
@@ -116,7 +118,7 @@ export class Seat implements Revocation {
       });
     }
     this.#rung = false;
-    signal.throwIfAborted();
+    throwIfStopped(signal);
     if (this.#lost !== undefined) throw this.#lost;
   }
 

@@ -85,7 +85,7 @@ export class SharedLease {
   /** Whether a candidate of this election may use it: a key can be had only once. */
   serves(election: string): boolean {
     if (this.ended || this.#elections.has(election)) return false;
-    return this.#seats.size > 0 || this.ageMs < this.ttlMs / 2;
+    return this.#seats.size > 0 || this.isFresh;
   }
 
   sit(election: string, key: string, candidate: string): Seat {
@@ -102,9 +102,14 @@ export class SharedLease {
     return seat?.token === token ? seat.candidate : undefined;
   }
 
+  /** Whether its extension is young enough to build on. */
+  get isFresh(): boolean {
+    return this.ageMs < this.ttlMs / 2;
+  }
+
   /** An extension young enough to build on, renewed if there is none. */
   async fresh(): Promise<Extension> {
-    return this.ageMs < this.ttlMs / 2 ? this.#extension : this.renew();
+    return this.isFresh ? this.#extension : this.renew();
   }
 
   /**

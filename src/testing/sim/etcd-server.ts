@@ -8,6 +8,7 @@
  * raft term.
  */
 import type {
+  CallLimits,
   Comparison,
   EtcdClient,
   Header,
@@ -24,7 +25,7 @@ import type {
 } from "../../backends/etcd/client.js";
 import { EtcdError } from "../../backends/etcd/client/errors.js";
 import type { Clock } from "../../core/clock.js";
-import { bounded } from "../../core/waiting.js";
+import { limited } from "../../core/waiting.js";
 import type { Link } from "./network.js";
 import type { Oscillator } from "./oscillator.js";
 import type { Random } from "./random.js";
@@ -77,12 +78,8 @@ export class EtcdServer {
 
   /** The client of one process. */
   connect(link: Link, clock: Clock): EtcdClient {
-    const call = <T>(
-      what: string,
-      serve: () => T,
-      limits: { signal: AbortSignal; limitMs: number },
-    ): Promise<T> =>
-      bounded(clock, limits.limitMs, limits.signal, `${what} on etcd`, (signal) =>
+    const call = <T>(what: string, serve: () => T, limits: CallLimits): Promise<T> =>
+      limited(clock, limits.limitMs, limits.signal, `${what} on etcd`, (signal) =>
         link.call(what, serve, signal),
       );
     return {

@@ -4,6 +4,7 @@
  * nothing does not know whether the store acted.
  */
 import { ConclaveError } from "../../core/errors.js";
+import type { Stop } from "../../core/halt.js";
 import { onAbort } from "../../core/waiting.js";
 import type { SimProcess } from "./node.js";
 import type { Plan } from "./plan.js";
@@ -102,7 +103,7 @@ export class Link {
   }
 
   /** Sends a request; `serve` runs at the store, at once and alone, if and when the request arrives. */
-  call<T>(what: string, serve: () => T, signal: AbortSignal): Promise<T> {
+  call<T>(what: string, serve: () => T, signal: Stop): Promise<T> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(reasonOf(signal));
       this.calls++;
@@ -243,6 +244,6 @@ function attempt<T>(serve: () => T, err: Fate["error"], what: string): Result<T>
   }
 }
 
-function reasonOf(signal: AbortSignal): Error {
+function reasonOf(signal: Stop): Error {
   return signal.reason instanceof Error ? signal.reason : new Error("aborted");
 }

@@ -12,7 +12,9 @@ import type {
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../../core/clock.js";
-import { onAbort } from "../../../core/waiting.js";
+import type { Stop } from "../../../core/halt.js";
+import { onAbort, throwIfStopped } from "../../../core/waiting.js";
+import { Ahead } from "./ahead.js";
 import { EtcdError, statusError } from "./errors.js";
 import { frame, Unframer } from "./framing.js";
 
@@ -22,6 +24,8 @@ const PING_ANSWER_MS = 2_000;
 const TICK_MS = 1_000;
 /** Pings sent early, because a call waits, before the server has to say something again. */
 const EARLY_PINGS = 2;
+/** After an answer, whoever waited for it goes first. */
+const AHEAD_MS = 5;
 
 export interface StreamHandlers {
   message(bytes: Uint8Array): void;
@@ -32,6 +36,14 @@ export interface StreamHandlers {
 export interface GrpcStream {
   send(bytes: Uint8Array): void;
   close(): void;
+}
+
+export interface UnaryOptions {
+  readonly token: string | undefined;
+  readonly limitMs: number;
+  readonly signal: Stop;
+  /** Another like it will follow: while a stream is open too, the next one's is opened ahead. */
+  readonly again?: boolean;
 }
 
 export class Connection {
@@ -45,6 +57,10 @@ export class Connection {
   #open = 0;
   /** Of those, single calls: each waits for an answer. */
   #calls = 0;
+  /** And those that last: somebody waits for news, and will act on it. */
+  #streams = 0;
+  readonly #ahead: Ahead;
+  #opening: Timer | undefined;
   #alive = true;
   #tick: Timer | undefined;
   #tickDueAt = 0;
@@ -66,6 +82,7 @@ export class Connection {
     this.#clock = clock;
     this.#ended = ended;
     this.heardAt = clock.now();
+    this.#ahead = new Ahead((path, token, handlers) => this.#request(path, token, undefined, handlers));
     session.on("error", () => this.end("the connection broke"));
     session.on("close", () => this.end("the connection was closed"));
     socket.on("close", () => this.end("the connection was closed"));
@@ -86,34 +103,33 @@ export class Connection {
       `lost the connection to etcd at ${this.who}: ${why}`,
     );
     this.#tick?.cancel();
+    this.#opening?.cancel();
     this.#session.destroy();
     this.#socket.destroy();
     this.#ended(this);
   }
 
   /** One request, one answer. Rejects when the signal aborts; the server is told to stop. */
-  unary(
-    path: string,
-    body: Uint8Array,
-    token: string | undefined,
-    limitMs: number,
-    signal: AbortSignal,
-  ): Promise<Uint8Array> {
+  unary(path: string, body: Uint8Array, options: UnaryOptions): Promise<Uint8Array> {
+    const { token, limitMs, signal, again = false } = options;
     return new Promise((resolve, reject) => {
-      signal.throwIfAborted();
+      throwIfStopped(signal);
       let answer: Uint8Array | undefined;
-      const request = this.#request(path, token, limitMs, {
+      const handlers: StreamHandlers = {
         message: (bytes) => {
           answer = bytes;
         },
         ended: (error) => {
           this.#calls--;
           unlink();
-          if (error !== undefined) reject(error);
-          else if (answer === undefined) reject(statusError(2, "empty answer", this.who));
-          else resolve(answer);
+          if (error !== undefined) return reject(error);
+          if (answer === undefined) return reject(statusError(2, "empty answer", this.who));
+          resolve(answer);
+          if (again) this.#openAhead(path, token);
         },
-      });
+      };
+      const request =
+        this.#ahead.take(path, token, handlers) ?? this.#request(path, token, limitMs, handlers);
       this.#calls++;
       const unlink = onAbort(signal, () => {
         request.close(constants.NGHTTP2_CANCEL);
@@ -125,13 +141,28 @@ export class Connection {
 
   /** Messages both ways until either side ends it. */
   stream(path: string, token: string | undefined, handlers: StreamHandlers): GrpcStream {
-    const request = this.#request(path, token, undefined, handlers);
+    const request = this.#request(path, token, undefined, {
+      message: (bytes) => handlers.message(bytes),
+      ended: (error) => {
+        if (--this.#streams === 0) this.#ahead.drop();
+        handlers.ended(error);
+      },
+    });
+    this.#streams++;
     return {
       send: (bytes) => {
         if (!request.closed && !request.destroyed) request.write(frame(bytes));
       },
       close: () => request.close(constants.NGHTTP2_CANCEL),
     };
+  }
+
+  #openAhead(path: string, token: string | undefined): void {
+    if (this.#opening !== undefined || this.#streams === 0 || this.#calls > 0) return;
+    this.#opening = this.#clock.after(AHEAD_MS, () => {
+      this.#opening = undefined;
+      if (this.#alive && this.#streams > 0 && this.#calls === 0) this.#ahead.open(path, token);
+    });
   }
 
   #request(

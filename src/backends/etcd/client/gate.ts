@@ -1,5 +1,6 @@
 /** Lets a number of calls in at once, the others in turn. */
-import { onAbort } from "../../../core/waiting.js";
+import type { Stop } from "../../../core/halt.js";
+import { onAbort, throwIfStopped } from "../../../core/waiting.js";
 
 /** One that waits; whoever gave up stays in the line and is passed over. */
 interface Waiting {
@@ -15,20 +16,20 @@ export class Gate {
     this.#free = width;
   }
 
-  /** Resolves with the way out, to be called once. Rejects when the signal aborts. */
-  async enter(signal: AbortSignal): Promise<() => void> {
-    signal.throwIfAborted();
-    if (this.#free > 0) this.#free--;
-    else await this.#turn(signal);
-    let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      this.#next();
-    };
+  /** In at once, or not at all. Whoever is in must {@link leave}. */
+  tryEnter(): boolean {
+    if (this.#free === 0) return false;
+    this.#free--;
+    return true;
   }
 
-  #next(): void {
+  /** In, sooner or later. Rejects when the signal aborts: then there is nothing to leave. */
+  async enter(signal: Stop): Promise<void> {
+    throwIfStopped(signal);
+    if (!this.tryEnter()) await this.#turn(signal);
+  }
+
+  leave(): void {
     while (this.#head < this.#line.length) {
       const admit = this.#line[this.#head++]?.admit;
       // Thousands may stand in line: it is cut once in a while, not moved up each time.
@@ -41,7 +42,7 @@ export class Gate {
     this.#free++;
   }
 
-  #turn(signal: AbortSignal): Promise<void> {
+  #turn(signal: Stop): Promise<void> {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = {
         admit: () => {

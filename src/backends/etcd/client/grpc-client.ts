@@ -4,7 +4,7 @@
  * twice, except after an answer that says they were not carried out.
  */
 import { type Clock, systemClock } from "../../../core/clock.js";
-import { bounded } from "../../../core/waiting.js";
+import { limited, throwIfStopped } from "../../../core/waiting.js";
 import type {
   CallLimits,
   EtcdClient,
@@ -148,11 +148,12 @@ export class GrpcEtcdClient implements EtcdClient {
   /** Waits for its turn; the time limit counts from then. */
   async #call(what: string, path: string, body: Uint8Array, limits: CallLimits): Promise<Uint8Array> {
     if (limits.urgent === true) return this.#urgent(what, path, body, limits);
-    const leave = await this.#gate.enter(limits.signal);
+    throwIfStopped(limits.signal);
+    if (!this.#gate.tryEnter()) await this.#gate.enter(limits.signal);
     try {
       return await this.#urgent(what, path, body, limits);
     } finally {
-      leave();
+      this.#gate.leave();
     }
   }
 
@@ -165,17 +166,19 @@ export class GrpcEtcdClient implements EtcdClient {
     const sentAt = this.#clock.now();
     let used: Connection | undefined;
     try {
-      return await bounded(this.#clock, limitMs, signal, `etcd ${what}`, async (inner) => {
+      return await limited(this.#clock, limitMs, signal, `etcd ${what}`, async (inner) => {
         const connection = await this.#channel.ready();
         used = connection;
         const token = await this.#tokens.token(connection);
-        inner.throwIfAborted();
+        throwIfStopped(inner);
+        const options = { limitMs, signal: inner, again: path === methods.txn };
         try {
-          return await connection.unary(path, body, token, limitMs, inner);
+          return await connection.unary(path, body, { ...options, token });
         } catch (error) {
           if (!isStaleToken(error)) throw error;
           this.#tokens.refuse(token);
-          return await connection.unary(path, body, await this.#tokens.token(connection), limitMs, inner);
+          const newer = await this.#tokens.token(connection);
+          return await connection.unary(path, body, { ...options, token: newer });
         }
       });
     } catch (error) {

@@ -4,7 +4,8 @@
  * calls wait. The password goes to etcd and nowhere else.
  */
 import type { Clock } from "../../../core/clock.js";
-import { bounded } from "../../../core/waiting.js";
+import { Halt } from "../../../core/halt.js";
+import { limited } from "../../../core/waiting.js";
 import type { Connection } from "./connection.js";
 import { EtcdError } from "./errors.js";
 import { decodeToken, encodeAuthenticate, methods } from "./messages.js";
@@ -60,9 +61,9 @@ export class Tokens {
     const body = encodeAuthenticate(username, password);
     let text: string | undefined;
     try {
-      const never = new AbortController().signal;
-      const answer = await bounded(this.#clock, AUTH_LIMIT_MS, never, "authentication at etcd", (signal) =>
-        connection.unary(methods.authenticate, body, undefined, AUTH_LIMIT_MS, signal),
+      const never = new Halt();
+      const answer = await limited(this.#clock, AUTH_LIMIT_MS, never, "authentication at etcd", (signal) =>
+        connection.unary(methods.authenticate, body, { token: undefined, limitMs: AUTH_LIMIT_MS, signal }),
       );
       text = decodeToken(answer);
     } catch (error) {
