@@ -7,12 +7,12 @@
  * instant (as far as the backend's guarantees reach), and that every term has a
  * token by which a resource can refuse the leader of the past.
  */
+import { Admission } from "./admission.js";
 import type { Backend, Candidacy, Hold, Leader } from "./backend.js";
 import { Backoff } from "./backoff.js";
 import type { Clock } from "./clock.js";
 import { systemClock } from "./clock.js";
 import { Deadline, readClocks } from "./deadline.js";
-import type { Reading } from "./deadline.js";
 import { ConclaveError, describe, invalid, isRetriable } from "./errors.js";
 import { Emitter } from "./events.js";
 import type { EventName, Listener, Logger } from "./events.js";
@@ -61,6 +61,7 @@ export class Election implements AsyncDisposable {
   readonly #closeBackend: boolean;
   readonly #candidacy: Candidacy;
   readonly #events: Emitter;
+  readonly #admission: Admission;
   #feed: LeaderFeed | undefined;
   readonly #closing = new Halt();
   #running: Set<Promise<unknown>> | undefined;
@@ -69,9 +70,6 @@ export class Election implements AsyncDisposable {
   /** From the call on, not from the first request: `ready()` and pauses between attempts are standing too. */
   #campaigning = false;
   #closed: Promise<void> | undefined;
-  /** Highest token of any leader seen, and of our own terms: what is granted must be newer. */
-  #seenToken = -1n;
-  #ownToken = -1n;
   /** When this candidate began to stand for the office it is waiting for. */
   #standingSince = 0;
 
@@ -87,6 +85,7 @@ export class Election implements AsyncDisposable {
     this.#ready = options.ready;
     this.#closeBackend = options.closeBackend ?? false;
     this.#events = new Emitter(this.name, this.candidate, options.logger);
+    this.#admission = new Admission(this.#clock, this.timing, this.#events);
   }
 
   /** Calls `listener` for each event from now on. Returns the way to stop. Listeners cannot disturb the election. */
@@ -181,13 +180,12 @@ export class Election implements AsyncDisposable {
     const stop = this.#stopSignal(options.signal);
     const { attemptMs, retryMs, ttlMs } = this.timing;
     try {
-      const seen = (token: bigint): void => void (token > this.#seenToken && (this.#seenToken = token));
       yield* observeLeaders({
         follow: () => this.backend.observe(this.name, { signal: stop.signal, pollMs: retryMs, attemptMs }),
         clock: this.#clock,
         backoff: new Backoff(this.#clock, retryMs / 8, ttlMs / 2),
         signal: stop.signal,
-        seen,
+        seen: (token) => this.#admission.seen(token),
         failed: (error) => this.#fail("observing", error),
       });
     } finally {
@@ -295,66 +293,26 @@ export class Election implements AsyncDisposable {
     try {
       const base = readClocks(this.#clock);
       const campaign = this.backend.campaign(this.#candidacy, { wait, signal });
-      const hold = await untilAborted(signal, campaign, (late) => void (late && this.#giveBack(late)));
+      const hold = await untilAborted(
+        signal,
+        campaign,
+        (late) => void (late && this.#admission.giveBack(late)),
+      );
       if (hold === null) return null;
-      const deadline = await this.#confirm(hold, base, signal);
+      const deadline = await this.#admission.confirm(hold, base, signal);
       if (deadline === null) return null;
       if (!signal.aborted) return this.#open(hold, deadline);
-      await this.#giveBack(hold);
+      await this.#admission.giveBack(hold);
       throw signal.reason;
     } finally {
       if (this.#state.kind === "standing") this.#state = { kind: "idle" };
     }
   }
 
-  /**
-   * Ownership must be known to hold *now*, not when it was granted: the answer
-   * may have been long on its way, the machine may have slept, the caller may
-   * have changed its mind.
-   */
-  async #confirm(hold: Hold, base: Reading, signal: AbortSignal): Promise<Deadline | null> {
-    const { attemptMs, ttlMs } = this.timing;
-    // A store that rounds the lease up lets challengers wait longer, on clocks that may run faster: the margin is a share.
-    const marginMs = this.timing.marginMs * Math.max(1, hold.ttlMs / ttlMs);
-    try {
-      signal.throwIfAborted();
-      this.#assertNewer(hold.token);
-      const deadline = new Deadline(this.#clock, marginMs, base);
-      deadline.extend(hold.askedAt, hold.ttlMs, base);
-      if (deadline.remainingMs() > 0) return deadline;
-      const fresh = readClocks(this.#clock);
-      const answer = await bounded(this.#clock, attemptMs, signal, "confirming", (s) =>
-        hold.renew({ signal: s }),
-      );
-      signal.throwIfAborted();
-      if (answer === "lost") return null;
-      // A lease shared by many may answer with a question older than ours: a sleep since then must be seen too.
-      const since = fresh.now <= answer.askedAt ? fresh : base;
-      const confirmed = new Deadline(this.#clock, marginMs, since);
-      confirmed.extend(answer.askedAt, hold.ttlMs, since);
-      if (confirmed.remainingMs() > 0) return confirmed;
-      throw new ConclaveError("timeout", "the store answers more slowly than the lease lasts; raise ttlMs");
-    } catch (error) {
-      await this.#giveBack(hold);
-      throw error;
-    }
-  }
-
-  #assertNewer(token: bigint): void {
-    // Equal to one seen may be this very grant, seen by our own observer before it came back to us.
-    if (token > this.#ownToken && token >= this.#seenToken) return;
-    const newest = this.#ownToken > this.#seenToken ? this.#ownToken : this.#seenToken;
-    throw new ConclaveError(
-      "token-regression",
-      `the store granted token ${token}, but ${newest} was seen before: it has lost its memory (restored, wiped or failed over). ` +
-        "Not leading: resources would refuse this token. Make sure that fenced resources agree, then restart the candidates.",
-    );
-  }
-
   #open(hold: Hold, deadline: Deadline): Keeper {
     const { name: election, candidate } = this;
     const { value } = this.#candidacy;
-    this.#ownToken = hold.token;
+    this.#admission.admitted(hold.token);
     const openedAt = this.#clock.now();
     const term = new Term({
       election,
@@ -384,20 +342,6 @@ export class Election implements AsyncDisposable {
 
   #leave(state: State): void {
     if (this.#state === state) this.#state = { kind: "idle" };
-  }
-
-  async #giveBack(hold: Hold): Promise<void> {
-    const never = new Halt();
-    try {
-      await bounded(this.#clock, this.timing.attemptMs, never, "releasing", (signal) =>
-        hold.release({ signal }),
-      );
-    } catch (error) {
-      this.#events.log(
-        "warn",
-        `giving back token ${hold.token} failed: ${describe(error)}; it runs out by itself`,
-      );
-    }
   }
 
   #fail(doing: string, error: unknown): void {

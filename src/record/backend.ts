@@ -20,6 +20,8 @@ import { bounded, sleep } from "../core/waiting.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord, Observation } from "./lease.js";
 import { judge, leaderOf, observed, untilSilent } from "./lease.js";
+import { Recent } from "./recent.js";
+import { Retractions } from "./retraction.js";
 import { Waker } from "./waker.js";
 
 export interface RecordBackendOptions {
@@ -55,7 +57,8 @@ class RecordBackend implements Backend {
   readonly #wakeJitterMs: number;
   readonly #pollJitter: number;
   /** What this process saw change, and when. Kept over failed calls: an outage must not restart the wait. */
-  readonly #seen = new Map<string, Observation>();
+  readonly #seen: Recent<Observation>;
+  readonly #retractions: Retractions;
   /** Keeps `since` unique among our own terms, whatever the wall clock does. */
   #lastSince = 0;
 
@@ -66,6 +69,8 @@ class RecordBackend implements Backend {
     this.records = options.records;
     this.#leases = options.leases;
     this.#clock = options.clock ?? systemClock;
+    this.#seen = new Recent(this.#clock);
+    this.#retractions = new Retractions(this.#clock, this.#leases);
     this.#wakeJitterMs = options.wakeJitterMs ?? 0;
     this.#pollJitter = options.pollJitter ?? 0.25;
   }
@@ -123,6 +128,7 @@ class RecordBackend implements Backend {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#retractions.settled();
     await this.#leases[Symbol.asyncDispose]();
     await this.records[Symbol.asyncDispose]();
   }
@@ -154,9 +160,16 @@ class RecordBackend implements Backend {
     this.#lastSince = Math.max(this.#clock.wall(), this.#lastSince + 1);
     const record = { holder: candidate, ttlMs, value, since: this.#lastSince, token: null };
     const askedAt = this.#clock.now();
-    const entry = await bounded(this.#clock, attemptMs, signal, `standing for election "${election}"`, (s) =>
-      this.#leases.write(election, expected, record, { signal: s }),
-    );
+    let entry: Entry<LeaseRecord> | null;
+    try {
+      entry = await bounded(this.#clock, attemptMs, signal, `standing for election "${election}"`, (s) =>
+        this.#leases.write(election, expected, record, { signal: s }),
+      );
+    } catch (error) {
+      // Without an answer, but going on: the next attempt meets its own record and takes it over.
+      if (signal.aborted) this.#retractions.start({ key: election, record, expected, attemptMs });
+      throw error;
+    }
     if (entry === null) return null;
     return new RecordHold(this.#clock, this.#leases, {
       key: election,

@@ -25,6 +25,7 @@ export interface Mutant {
 
 const KEEPER = "src/core/keeper.js";
 const ELECTION = "src/core/election.js";
+const ADMISSION = "src/core/admission.js";
 const DEADLINE = "src/core/deadline.js";
 const TERM = "src/core/term.js";
 const WORK = "src/core/work.js";
@@ -62,7 +63,7 @@ export const MUTANTS: readonly Mutant[] = [
     ignore: SEEN,
     edits: [
       {
-        file: ELECTION,
+        file: ADMISSION,
         find: "deadline.extend(hold.askedAt, hold.ttlMs, base);",
         replace: "deadline.extend(this.#clock.now(), hold.ttlMs, base);",
       },
@@ -207,7 +208,7 @@ export const MUTANTS: readonly Mutant[] = [
                     if (hold !== null && entry?.record.holder === candidacy.candidate) hold.token = entry.record.token ?? entry.version;`,
       },
       {
-        file: ELECTION,
+        file: ADMISSION,
         find: "if (token > this.#ownToken && token >= this.#seenToken)",
         replace: "if (true)",
       },
@@ -254,6 +255,18 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "unreadable means held by someone unknown, never free",
     stores: ["observer"],
     edits: [{ file: LEASE, find: "holder: UNKNOWN_HOLDER, ttlMs", replace: "holder: null, ttlMs" }],
+  },
+  {
+    name: "a retraction takes whatever record it finds",
+    rule: "what is not ours is not ours to give",
+    stores: RECORDS,
+    edits: [
+      {
+        file: "src/record/retraction.js",
+        find: "if (isOurs(entry, given)) {",
+        replace: "if (entry !== null) {",
+      },
+    ],
   },
   {
     name: "watch trusted alone",
@@ -352,7 +365,7 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "the margin is a share of the lease (a bug that the simulator found)",
     stores: ["queue"],
     ignore: SEEN,
-    edits: [{ file: ELECTION, find: "* Math.max(1, hold.ttlMs / ttlMs)", replace: "" }],
+    edits: [{ file: ADMISSION, find: "* Math.max(1, hold.ttlMs / ttlMs)", replace: "" }],
   },
   {
     name: "file: no second look",

@@ -8,6 +8,7 @@ import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
 import { ConclaveError } from "../../core/errors.js";
 import { onAbort, sharedController, untilAborted } from "../../core/waiting.js";
+import { Recent } from "../../record/recent.js";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import { explain } from "./faults.js";
 import type { FileSystem } from "./fs.js";
@@ -48,14 +49,16 @@ export class FileStore implements RecordStore {
   readonly #durability: (record: string) => Durability;
   readonly #processes: ProcessRule | undefined;
   readonly #staging: Staging;
-  readonly #records = new Map<string, Records>();
-  readonly #authors = new Map<string, Author>();
+  readonly #records: Recent<Records>;
+  readonly #authors: Recent<Author>;
   readonly #closed = sharedController();
 
   constructor(options: FileStoreOptions) {
     const { room, processes } = options;
     this.#fs = options.fs;
     this.#clock = options.clock;
+    this.#records = new Recent(options.clock);
+    this.#authors = new Recent(options.clock);
     this.#room = typeof room === "string" ? () => Promise.resolve(room) : room;
     this.#shelf = options.shelf ?? "elections";
     this.#durability = options.durability ?? (() => "content");

@@ -9,6 +9,7 @@ import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
 import { onAbort } from "../../core/waiting.js";
 import type { LeaseRecord } from "../../record/lease.js";
+import { Recent } from "../../record/recent.js";
 import type { LeaseObject } from "./lease.js";
 import { checkLeaseName, markOf, nextLease, recordOf, termKey } from "./lease.js";
 import type { Leases } from "./leases.js";
@@ -31,11 +32,12 @@ const ASSUMED_TTL_MS = 15_000;
 export class LeaseStore implements RecordStore<LeaseRecord> {
   readonly #clock: Clock;
   readonly #leases: Leases;
-  readonly #known = new Map<string, Known>();
+  readonly #known: Recent<Known>;
 
   constructor(clock: Clock, leases: Leases) {
     this.#clock = clock;
     this.#leases = leases;
+    this.#known = new Recent(clock, ({ watcher }) => watcher !== undefined);
   }
 
   async read(key: string, options: CallOptions): Promise<Entry<LeaseRecord> | null> {

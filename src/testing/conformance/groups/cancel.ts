@@ -1,30 +1,58 @@
 /** A cancelled campaign leaves nothing behind that could win later. */
+import type { Backend } from "../../../core/backend.js";
 import { check, equal, present, rejects } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";
 
 const PATIENCE_MS = 500;
 
-async function cancelledWhileWaiting(stage: Stage): Promise<void> {
-  const [a, b, c] = await stage.openMany(3);
-  const name = stage.name();
-  const long = stage.ttlMs(a!, 60_000);
-  const first = await stage.win(a!, name, { ttlMs: long });
+/** Three stand behind a leader and change their minds. */
+async function changeTheirMinds(
+  stage: Stage,
+  backend: Backend,
+  name: string,
+  meanwhile = (): void => {},
+): Promise<void> {
   const controller = new AbortController();
-  const candidates = [1, 2, 3].map((n) => `cancelled-${n}`);
-  const cancelled = candidates.map((candidate) =>
+  const cancelled = [1, 2, 3].map((n) =>
     rejects(
-      stage.stand(b!, name, { candidate, signal: controller.signal, ttlMs: long }),
+      stage.stand(backend, name, {
+        candidate: `cancelled-${n}`,
+        signal: controller.signal,
+        ttlMs: stage.ttlMs(backend, 60_000),
+      }),
       "a cancelled campaign",
     ),
   );
-  const waiting = stage.stand(c!, name, { candidate: "patient", ttlMs: long });
+  meanwhile();
   await stage.pause(300);
   controller.abort(new Error("changed its mind"));
   await stage.soon(Promise.all(cancelled), "cancelled campaigns must end");
+}
+
+async function cancelledWhileWaiting(stage: Stage): Promise<void> {
+  const [a, b, c] = await stage.openMany(3);
+  const long = stage.ttlMs(a!, 60_000);
+  const empty = stage.name();
+  const only = await stage.win(a!, empty, { ttlMs: long });
+  await changeTheirMinds(stage, b!, empty);
+  await stage.release(only);
+  await stage.pause(300);
+  equal(
+    (await stage.leader(a!, empty))?.candidate,
+    undefined,
+    "who leads where all have changed their minds",
+  );
+
+  const name = stage.name();
+  const first = await stage.win(a!, name, { ttlMs: long });
+  let waiting: ReturnType<Stage["stand"]> | undefined;
+  await changeTheirMinds(stage, b!, name, () => {
+    waiting = stage.stand(c!, name, { candidate: "patient", ttlMs: long });
+  });
   await stage.release(first);
   const hold = present(
-    await stage.soon(waiting, "those who were cancelled must not stand in the way"),
+    await stage.soon(waiting!, "those who were cancelled must not stand in the way"),
     "the hold of the patient one",
   );
   await stage.pause(300);
