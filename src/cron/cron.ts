@@ -76,6 +76,7 @@ export class Schedule implements AsyncDisposable {
   readonly #store: LedgerStore;
   readonly #events: CronEmitter;
   readonly #closing = new AbortController();
+  readonly #closed = new AbortController();
   readonly #running: Promise<void>;
 
   /** @internal Use {@link schedule}. */
@@ -89,7 +90,8 @@ export class Schedule implements AsyncDisposable {
     this.#store = new LedgerStore(options.backend, this.name, this.#clock, this.election.timing.attemptMs);
     if (this.next() === null) throw invalid("the pattern never fires again; nothing was scheduled");
     const { job, timeoutMs } = options;
-    const common = { timetable, policy, job, timeoutMs, store: this.#store, clock: this.#clock };
+    const closed = this.#closed.signal;
+    const common = { timetable, policy, job, timeoutMs, store: this.#store, clock: this.#clock, closed };
     this.election.on("error", ({ error }) => this.#events.emit("error", { error }));
     this.#running = this.election.run(
       (term) =>
@@ -125,6 +127,7 @@ export class Schedule implements AsyncDisposable {
     this.#closing.abort();
     await this.#running;
     await this.election.close();
+    this.#closed.abort(); // a job that ignores its signal may still be running: what it does is no longer written down
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

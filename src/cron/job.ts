@@ -39,8 +39,11 @@ export function startJob(
 ): RunningJob {
   const { term } = context;
   const controller = new AbortController();
-  const unlink = onTermEnd(() => controller.abort(term.signal.reason));
   let timer: ReturnType<Clock["after"]> | undefined;
+  const unlink = onTermEnd(() => {
+    timer?.cancel(); // it was interrupted: how long it then takes to stop does not make it late
+    controller.abort(term.signal.reason);
+  });
   const limit = new Promise<Ending>((resolve) => {
     if (timeoutMs === undefined) return;
     timer = clock.after(timeoutMs, () => {

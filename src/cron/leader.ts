@@ -22,6 +22,8 @@ export interface LeaderOptions {
   readonly store: LedgerStore;
   readonly clock: Clock;
   readonly events: CronEmitter;
+  /** Aborts when the schedule is closed: from then on the store is not asked and nothing is told. */
+  readonly closed: AbortSignal;
 }
 
 /** The wall clock may be set while we sleep: look at it this often. */
@@ -63,14 +65,17 @@ export class ScheduleLeader {
   /** Seals the ledger under our token: from here on older leaders can claim nothing. */
   async #takeOver(): Promise<void> {
     const { policy, events } = this.#o;
-    let missed: Run[] = [];
+    // Of all tries: one whose answer got lost may be the one that was written, and a later one then finds nothing to do.
+    const missed = new Map<number, Run>();
     const { now } = this.#actor();
     await this.#update((stored) => {
       const taken = takeOver(stored ?? { cursor: now, runs: [] }, policy, this.#actor());
-      missed = taken.missed;
+      for (const run of taken.missed) missed.set(run.at, run);
       return taken.ledger;
     });
-    for (const run of missed) events.report(run);
+    for (const run of this.#ledger.runs) {
+      if (run.state === "missed" && run.note === missed.get(run.at)?.note) events.report(run);
+    }
   }
 
   async #step(): Promise<void> {
@@ -85,11 +90,13 @@ export class ScheduleLeader {
       }
       case "busy": {
         const pause = new AbortController();
+        const unlink = onAbort(term.signal, () => pause.abort());
         await Promise.race([...this.#active.values(), sleep(clock, LONGEST_SLEEP_MS, pause.signal)]);
+        unlink();
         return pause.abort();
       }
       case "note":
-        await this.#update((stored) => record(stored ?? this.#ledger, decision.run, policy.keep));
+        await this.#update((stored) => record(stored ?? this.#ledger, [decision.run], policy.keep));
         return events.report(decision.run);
       case "claim":
         await this.#update((stored) =>
@@ -133,7 +140,7 @@ export class ScheduleLeader {
   }
 
   async #finish(run: Run, ending: Ending, durationMs: number): Promise<void> {
-    const { events, policy, clock } = this.#o;
+    const { events, policy, clock, closed } = this.#o;
     const { metrics } = events;
     metrics.lastDurationMs = durationMs;
     if (ending.state === "done") metrics.done++;
@@ -144,17 +151,18 @@ export class ScheduleLeader {
     const lost = ending.state === "interrupted" && policy.mode === "at-most-once";
     const stored: Run = lost ? { ...told, state: "missed" } : told;
     await this.#end(stored);
+    if (closed.aborted) return;
     events.emit("finished", ending.error === undefined ? { run: told } : { run: told, error: ending.error });
     if (lost) events.report(stored);
   }
 
   /** Best effort: if it cannot be written, the next leader finds a run without an end and deals with it. */
   async #end(run: Run): Promise<void> {
-    const { policy } = this.#o;
+    const { policy, events, closed } = this.#o;
     try {
       await this.#update((stored) => applyEnd(stored ?? this.#ledger, run, policy), true);
     } catch (error) {
-      this.#o.events.emit("error", { error });
+      if (!closed.aborted) events.emit("error", { error });
     }
   }
 
@@ -170,8 +178,8 @@ export class ScheduleLeader {
 
   /** `afterwards`: also when the term is on its way out or over; then one refusal is the end of it. */
   async #change(change: (ledger: Ledger | null) => Ledger, afterwards: boolean): Promise<void> {
-    const { term, store, clock, events } = this.#o;
-    const signal = afterwards ? new AbortController().signal : term.signal;
+    const { term, store, clock, events, closed } = this.#o;
+    const signal = afterwards ? closed : term.signal;
     for (;;) {
       if (!afterwards) term.assertHeld();
       try {

@@ -55,19 +55,23 @@ export function isOpen(run: Run): boolean {
   return run.state === "running" || run.state === "released" || run.state === "interrupted";
 }
 
-/** Puts a run in the place of the one of the same instant, and moves the cursor on. */
-export function record(ledger: Ledger, run: Run, keep: number): Ledger {
-  const others = ledger.runs.filter((other) => other.at !== run.at);
-  const runs = [...others, { ...run, note: run.note?.slice(0, LONGEST_NOTE) ?? null }].sort(
-    (a, b) => a.at - b.at,
-  );
-  return { cursor: Math.max(ledger.cursor, run.until ?? run.at), runs: trim(runs, keep) };
+/** Puts runs in the place of those of the same instants, and moves the cursor on. */
+export function record(ledger: Ledger, changed: readonly Run[], keep: number): Ledger {
+  const instants = new Set(changed.map((run) => run.at));
+  const others = ledger.runs.filter((other) => !instants.has(other.at));
+  const fresh = changed.map((run) => ({ ...run, note: run.note?.slice(0, LONGEST_NOTE) ?? null }));
+  const runs = [...others, ...fresh].sort((a, b) => a.at - b.at);
+  const cursor = Math.max(ledger.cursor, ...changed.map((run) => run.until ?? run.at));
+  return { cursor, runs: trim(runs, keep, instants) };
 }
 
-/** Open runs stay, however old: they are not history yet. */
-function trim(runs: readonly Run[], keep: number): Run[] {
+/**
+ * Open runs stay, however old: they are not history yet. So do those that have
+ * just changed: how an old run ended, after newer ones, must be told once.
+ */
+function trim(runs: readonly Run[], keep: number, fresh: ReadonlySet<number>): Run[] {
   let excess = runs.length - keep;
-  return runs.filter((run) => isOpen(run) || excess-- <= 0);
+  return runs.filter((run) => isOpen(run) || fresh.has(run.at) || excess-- <= 0);
 }
 
 export function encodeLedger(ledger: Ledger): string {

@@ -64,7 +64,7 @@ export function decide(
   if (busy)
     return { kind: "note", run: skip(due.all, actor, "the run before was still going on (overlap: skip)") };
   if (due.at === null) return { kind: "note", run: skip(due.all, actor, due.why) };
-  const passed = due.all.filter((at) => at < due.at!);
+  const passed = passedOver(timetable, due.all, due.at);
   const run = claim(due.at, 1, actor);
   return { kind: "claim", run, skipped: passed.length === 0 ? null : skip(passed, actor, due.why) };
 }
@@ -78,7 +78,7 @@ export function takeOver(ledger: Ledger, policy: Policy, actor: Actor): { ledger
     const note = `claimed by ${run.by}, which did not tell how it ended: it may have run in part or in whole`;
     missed.push({ ...run, state: "missed", endedAt: actor.now, note });
   }
-  return { ledger: missed.reduce((next, run) => record(next, run, policy.keep), ledger), missed };
+  return { ledger: record(ledger, missed, policy.keep), missed };
 }
 
 /** Applied to the stored ledger; the same claim applied twice changes nothing. */
@@ -90,15 +90,14 @@ export function applyClaim(ledger: Ledger, run: Run, skipped: Run | null, policy
       `${new Date(run.at).toISOString()} is dealt with already; it is not run again`,
     );
   }
-  const noted = skipped === null ? ledger : record(ledger, skipped, policy.keep);
-  return record(noted, run, policy.keep);
+  return record(ledger, skipped === null ? [run] : [skipped, run], policy.keep);
 }
 
 /** How a run ended. Only the term that claimed it may tell, and only while it is still its own. */
 export function applyEnd(ledger: Ledger, run: Run, policy: Policy): Ledger {
   const current = ledger.runs.find((other) => other.at === run.at);
   const ours = current?.token === run.token && current.attempt === run.attempt && isOpen(current);
-  return ours ? record(ledger, run, policy.keep) : ledger;
+  return ours ? record(ledger, [run], policy.keep) : ledger;
 }
 
 function isUnfinished(run: Run, policy: Policy, token: bigint): boolean {
@@ -139,10 +138,18 @@ function select(timetable: Timetable, policy: Policy, now: number, first: number
       return { all, at, why: `more than ${policy.maxCatchUp} had been missed (misfire: all)` };
     }
     case "skip": {
-      const at = all.find((instant) => now - instant <= policy.graceMs) ?? null;
+      const inTime = now - first <= policy.graceMs ? first : timetable.next(now - policy.graceMs - 1);
+      const at = inTime !== null && inTime <= now ? inTime : null;
       return { all, at, why: `nobody could run it within ${policy.graceMs} ms (misfire: skip)` };
     }
   }
+}
+
+/** Those before `at`: not each of them if they are many, but the first and the last, since the note tells from when to when. */
+function passedOver(timetable: Timetable, all: readonly number[], at: number): number[] {
+  const passed = all.filter((instant) => instant < at);
+  const newest = passed.at(-1);
+  return newest === undefined ? passed : [...passed, ...timetable.latest(newest, at - 1, 1)];
 }
 
 function claim(at: number, attempt: number, actor: Actor): Run {

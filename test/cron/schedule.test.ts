@@ -61,7 +61,7 @@ test("misfire all: every one in turn, the oldest beyond the bound are told", () 
   expect(decide(at(6000), ticks, all, actor(7100), none)).toMatchObject({ run: { at: 7000 }, skipped: null });
   expect(decide(at(5000), ticks, all, actor(19_100), none)).toMatchObject({
     run: { at: 17_000 },
-    skipped: { at: 6000 },
+    skipped: { at: 6000, until: 16_000 },
   });
 });
 
@@ -75,6 +75,12 @@ test("misfire skip: late ones are told and not run", () => {
     kind: "claim",
     run: { at: 8000 },
     skipped: { at: 6000, until: 7000 },
+  });
+  // However many are still in time: the bound is for catching up with all.
+  const patient: Policy = { ...skip, graceMs: 8000 };
+  expect(decide(at(5000), ticks, patient, actor(19_100), none)).toMatchObject({
+    run: { at: 12_000 },
+    skipped: { at: 6000, until: 11_000 },
   });
   const tight: Policy = { ...skip, graceMs: 50 };
   expect(decide(at(5000), ticks, tight, actor(6900), none)).toMatchObject({
@@ -139,9 +145,23 @@ test("a claim of what is dealt with is refused, however it came about", () => {
   expect(() => applyClaim(at(6000), run(5000, "running", 5n), null, policy)).toThrow(/dealt with already/);
 });
 
+test("many that are passed over are told from the first to the last, whatever is kept of those between", () => {
+  expect(decide(at(5000), ticks, { ...policy, maxCatchUp: 1 }, actor(19_100), none)).toMatchObject({
+    run: { at: 19_000 },
+    skipped: { at: 6000, until: 18_000 },
+  });
+});
+
+test("how an old run ended is told once, however many newer ones there are", () => {
+  const newer = [2, 3, 4].map((instant) => run(instant, "done"));
+  const missed = record(at(4, run(1, "running"), ...newer), [run(1, "missed")], 2);
+  expect(missed.runs.map((r) => r.at)).toEqual([1, 4]);
+  expect(record(missed, [run(5, "running")], 2).runs.map((r) => r.at)).toEqual([4, 5]);
+});
+
 test("history is bounded, open runs are never dropped", () => {
   let ledger = at(0, run(1, "running"));
-  for (let i = 2; i < 50; i++) ledger = record(ledger, run(i, "done"), 5);
+  for (let i = 2; i < 50; i++) ledger = record(ledger, [run(i, "done")], 5);
   expect(ledger.runs.map((r) => r.at)).toEqual([1, 46, 47, 48, 49]);
 });
 

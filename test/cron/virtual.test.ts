@@ -1,0 +1,92 @@
+/** Schedules in virtual time: single stories. Whatever chance can do to them is the simulator's business. */
+import { expect, test } from "vitest";
+import { everyTimetable, schedule } from "../../src/cron/index.js";
+import type { Job, ScheduleOptions } from "../../src/cron/index.js";
+import { ConclaveError, memoryBackend } from "../../src/index.js";
+import type { Backend } from "../../src/index.js";
+import { VirtualClock } from "../../src/testing/index.js";
+
+const SECOND = everyTimetable(1_000);
+
+function options(clock: VirtualClock, backend: Backend, job: Job): ScheduleOptions {
+  return { name: "nightly", cron: SECOND, backend, clock, job, ttlMs: 3_000, drainMs: 2_000 };
+}
+
+/** Lets time pass until the promise has settled, no longer. */
+async function within(clock: VirtualClock, mostMs: number, promise: Promise<void>): Promise<void> {
+  let settled = false;
+  const settle = (): void => void (settled = true);
+  promise.then(settle, settle);
+  for (let ms = 0; ms < mostMs && !settled; ms += 10) await clock.advance(10);
+  expect(settled).toBe(true);
+  await promise;
+}
+
+test("after close nothing is left, even of a leader that waits for a job that does not stop", async () => {
+  const clock = new VirtualClock();
+  const replica = await schedule({
+    ...options(clock, memoryBackend({ clock }), () => new Promise(() => {})),
+    overlap: "wait",
+    timeoutMs: 600_000,
+  });
+  await clock.advance(5_000);
+  expect(replica.metrics.started).toBe(1);
+  await within(clock, 10_000, replica.close());
+  expect(clock.timers).toBe(0);
+});
+
+test("what a job does after close is neither written down nor told", async () => {
+  const clock = new VirtualClock();
+  const backend = memoryBackend({ clock });
+  const told: string[] = [];
+  const jobs: (() => void)[] = [];
+  const job = (): Promise<void> => new Promise((resolve) => void jobs.push(resolve));
+  const replica = await schedule(options(clock, backend, job));
+  for (const event of ["finished", "missed", "error"] as const)
+    replica.on(event, () => void told.push(event));
+  await clock.advance(1_500);
+  await within(clock, 10_000, replica.close());
+  told.length = 0;
+  for (const end of jobs) end();
+  await clock.advance(1_000);
+  expect(told).toEqual([]);
+  expect((await replica.history())?.runs[0]).toMatchObject({ state: "running" });
+});
+
+test("a miss is told by an event also if the answer of the store got lost", async () => {
+  const clock = new VirtualClock();
+  const backend = memoryBackend({ clock });
+  const dying = await schedule(options(clock, backend, () => new Promise(() => {})));
+  await clock.advance(1_500);
+  await within(clock, 10_000, dying.close()); // its job does not stop, so it never tells how it ended
+
+  let losses = 0;
+  const lossy: Backend = {
+    name: backend.name,
+    guarantees: backend.guarantees,
+    timing: backend.timing,
+    campaign: (candidacy, call) => backend.campaign(candidacy, call),
+    observe: (election, call) => backend.observe(election, call),
+    records: {
+      read: (key, call) => {
+        if (losses === 1) losses++;
+        else return backend.records.read(key, call);
+        return Promise.reject(new ConclaveError("unavailable", "the answer got lost"));
+      },
+      write: async (key, expected, record, call) => {
+        const entry = await backend.records.write(key, expected, record, call);
+        if (losses++ === 0) throw new ConclaveError("unavailable", "the answer got lost");
+        return entry;
+      },
+      [Symbol.asyncDispose]: async () => {},
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+  const heir = await schedule(options(clock, lossy, () => {}));
+  const missed: number[] = [];
+  heir.on("missed", ({ run }) => void missed.push(run.at));
+  await clock.advance(5_000);
+  expect(losses).toBeGreaterThan(1);
+  expect(missed).toHaveLength(1);
+  await within(clock, 10_000, heir.close());
+});
