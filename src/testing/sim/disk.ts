@@ -30,8 +30,8 @@ interface Watcher {
 }
 
 export class Disk {
-  /** Told of every new name that stands for what was there under another. */
-  onLink: ((path: string, data: Uint8Array) => void) | undefined;
+  /** Told of every new name that stands for what was there under another, and of all names beside it. */
+  onLink: ((path: string, data: Uint8Array, names: string[]) => void) | undefined;
   readonly #directories = new Map<string, Directory>();
   readonly #watchers = new Set<Watcher>();
 
@@ -115,7 +115,7 @@ export class Disk {
     const { names } = this.#directory(directory);
     if (names.has(name)) return false;
     names.set(name, inode);
-    this.onLink?.(to, inode.data);
+    this.onLink?.(to, inode.data, [...names.keys()]);
     this.#tell(directory, name);
     return true;
   }

@@ -4,7 +4,9 @@ import { Random } from "./random.js";
 import type { Seat, World } from "./world.js";
 
 export function applyFault(world: World, fault: Fault, index: number): void {
-  if (fault.target === "next") world.ambush((seat) => hit(world, fault, seat));
+  const { target } = fault;
+  if (target === "next" || target === "claim" || target === "run")
+    world.ambush(target, (seat) => hit(world, fault, seat));
   else hit(world, fault, aim(world, fault, index));
 }
 
@@ -40,7 +42,7 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
     case "crash":
       return crash(world, seat, until);
     case "power":
-      world.store.losePower();
+      world.losePower();
       for (const each of world.seats) crash(world, each, until);
       return;
     case "rate":
@@ -80,9 +82,9 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
       return node.turning ? contestant?.burst() : undefined;
     case "throw":
     case "return":
-      return contestant?.order(kind);
+      return contestant?.temper.order(kind);
     case "ignore":
-      contestant?.deafen(until);
+      contestant?.temper.deafen(until);
       // Deafness alone is not noticed: something must tell it to stop.
       scheduler.at(scheduler.now + plan.ttlMs / 4, () => void (node.turning && seat.contestant?.resign()));
       return;

@@ -1,6 +1,8 @@
 /** The simulator: many nodes, one process, virtual time, every fault we know of. */
-export { FAULT_KINDS, planOf, STORE_KINDS } from "./plan.js";
-export type { Fault, FaultKind, Latency, Plan, PlanOptions, StoreKind } from "./plan.js";
+export type { CronCounts } from "./cron-monitor.js";
+export type { CronPlan } from "./cron-plan.js";
+export { FAULT_KINDS, planOf, STORE_KINDS, SUBJECTS } from "./plan.js";
+export type { Fault, FaultKind, Latency, Plan, PlanOptions, StoreKind, SubjectKind } from "./plan.js";
 export type { Rule, Violation } from "./monitor.js";
 export { shrink } from "./shrink.js";
 export type { ShrinkOptions, Shrunk } from "./shrink.js";

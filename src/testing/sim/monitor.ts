@@ -2,6 +2,7 @@
  * The invariants. The monitor stands outside: it has true time, sees every node
  * at once, and asks the same public getters that user code would ask.
  */
+import type { CronRule } from "./cron-monitor.js";
 import type { SimNode, SimProcess } from "./node.js";
 import type { Scheduler } from "./scheduler.js";
 import type { SubjectTerm } from "./subject.js";
@@ -37,7 +38,8 @@ export type Rule =
   /** An observer was told that nobody leads while someone did. */
   | "false-vacancy"
   /** A promise was rejected and nobody listened, or the library threw into its host. */
-  | "unhandled";
+  | "unhandled"
+  | CronRule;
 
 export interface Violation {
   readonly rule: Rule;
@@ -174,6 +176,12 @@ export class Monitor {
     for (const record of this.#byTerm.values()) {
       if (record.token === token && record.owner === owner) return record;
     }
+    return undefined;
+  }
+
+  /** Whose token it is, as far as its term has opened. */
+  termOf(token: bigint): TermRecord | undefined {
+    for (const record of this.#byTerm.values()) if (record.token === token) return record;
     return undefined;
   }
 

@@ -53,6 +53,11 @@ export class Oscillator {
     this.#wallAhead += byMs;
   }
 
+  /** And someone set it right. */
+  setWall(time: number, wall: number): void {
+    this.#wallAhead = wall - this.boot(time);
+  }
+
   #settle(time: number): void {
     const mono = this.mono(time);
     const boot = this.boot(time);

@@ -3,6 +3,8 @@
  * be printed, kept, edited and run again; a seed is only the shortest way to
  * write one down.
  */
+import { drawCron, retarget } from "./cron-plan.js";
+import type { CronPlan } from "./cron-plan.js";
 import { Random } from "./random.js";
 
 export const STORE_KINDS = ["observer", "timed", "queue", "file"] as const;
@@ -43,7 +45,9 @@ export interface Fault {
   readonly kind: FaultKind;
   /**
    * A node (`n1`); `leader`: whoever leads at that moment, a random node if
-   * nobody does; `next`: whoever is elected next, at that moment.
+   * nobody does; `next`: whoever is elected next, at that moment; of a schedule
+   * `claim` and `run`: whoever next claims an instant (the store has it, the
+   * answer is on its way) or begins a job, at that moment.
    */
   readonly target: string;
   /** How long, in true milliseconds. */
@@ -94,6 +98,8 @@ export interface Plan {
   readonly side: boolean;
   /** How often the getters are asked: after every event, or only now and then, so that the timers must do their part. */
   readonly probe: "always" | "seldom";
+  /** In office a schedule is run; else work that lasts as long as the term. */
+  readonly cron: CronPlan | null;
   readonly faults: readonly Fault[];
 }
 
@@ -107,16 +113,28 @@ const WIDEST_RATIO_WITH_SUSPEND = 1.11;
 
 const LONGEST_DELAY_MS = 6_000;
 
+/** What is done in office. */
+export const SUBJECTS = ["election", "schedule"] as const;
+export type SubjectKind = (typeof SUBJECTS)[number];
+
 export interface PlanOptions {
   readonly stores?: readonly StoreKind[];
+  /** Default: one plan in six has a schedule. */
+  readonly subject?: SubjectKind | undefined;
 }
+
+const SCHEDULES = 1 / 6;
 
 export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const random = new Random(seed, "plan");
   const kinds = swarm(random);
   const ttlMs = random.whole(20, 36) * 100;
   const horizonMs = 60_000 + random.whole(0, 10) * 1_000;
-  const healAtMs = Math.floor(horizonMs * 0.8);
+  const chance = new Random(seed, "cron");
+  const scheduled = chance.next() < SCHEDULES;
+  const cron = (options.subject ?? (scheduled && "schedule")) === "schedule" ? drawCron(chance) : null;
+  // A schedule has to catch up as well.
+  const healAtMs = Math.floor(horizonMs * (cron === null ? 0.8 : 0.7));
   const store = drawStore(random, options.stores ?? STORE_KINDS);
   // Every look at the file room is a dozen system calls: fewer nodes keep its schedules as short as the others.
   const nodes = random.whole(3, store === "file" ? 4 : 5);
@@ -151,7 +169,10 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     oneKey: store === "queue" && random.chance(0.3),
     side: store === "queue" && random.chance(0.2),
     probe: random.chance(0.7) ? "always" : "seldom",
-    faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs }),
+    cron,
+    faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs }).map((fault) =>
+      cron === null ? fault : retarget(fault, chance),
+    ),
   };
 }
 

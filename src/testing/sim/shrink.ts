@@ -2,6 +2,7 @@
  * Makes a failing plan small. A step is kept only if the *same* invariant still
  * breaks: a plan that fails differently is another story.
  */
+import type { CronPlan } from "./cron-plan.js";
 import type { Rule } from "./monitor.js";
 import type { Fault, Plan } from "./plan.js";
 import type { Outcome } from "./world.js";
@@ -98,6 +99,7 @@ function* simplifications(plan: Plan): Generator<Plan> {
   if (plan.maxTermMs !== null) yield { ...plan, maxTermMs: null };
   if (plan.laggard > 0) yield { ...plan, laggard: 0 };
   if (plan.chatty) yield { ...plan, chatty: false };
+  if (plan.cron) yield* simplerSchedules(plan, plan.cron);
   if (plan.oneKey) yield { ...plan, oneKey: false };
   if (plan.side) yield { ...plan, side: false };
   if (plan.sameId) yield { ...plan, sameId: false };
@@ -115,6 +117,15 @@ function* simplifications(plan: Plan): Generator<Plan> {
       yield { ...plan, faults: faults.map((fault, j) => (i === j ? simpler : fault)) };
     }
   }
+}
+
+function* simplerSchedules(plan: Plan, cron: CronPlan): Generator<Plan> {
+  yield { ...plan, cron: null };
+  if (typeof cron.cron === "string") yield { ...plan, cron: { ...cron, cron: 2_000 } };
+  if (cron.timeoutMs !== null) yield { ...plan, cron: { ...cron, timeoutMs: null } };
+  if (cron.misfire !== "all") yield { ...plan, cron: { ...cron, misfire: "all" } };
+  if (cron.overlap !== "parallel") yield { ...plan, cron: { ...cron, overlap: "parallel" } };
+  if (cron.keep < 50) yield { ...plan, cron: { ...cron, keep: 50 } };
 }
 
 function* simplerFaults(fault: Fault): Generator<Fault> {

@@ -1,9 +1,10 @@
 /** The four stores that candidates stand before, each with its way of being reached and of going wrong. */
 import { etcdBackend } from "../../backends/etcd/index.js";
+import { Keys } from "../../backends/etcd/keys.js";
 import { decodeEnvelope } from "../../backends/file/envelope.js";
 import { fileBackend } from "../../backends/file/index.js";
+import { parseListing } from "../../backends/file/names.js";
 import type { Backend, Entry, Guarantees, RecordStore } from "../../core/backend.js";
-import { ConclaveError } from "../../core/errors.js";
 import { recordBackend } from "../../record/backend.js";
 import { decodeLease, textLeases } from "../../record/codec.js";
 import type { LeaseRecord } from "../../record/lease.js";
@@ -48,10 +49,16 @@ interface StoreOptions {
   readonly plan: Plan;
   readonly host: StoreHost;
   readonly monitor: Monitor;
+  /** Told of every record, besides those of elections, that became the newest of its key. */
+  readonly wrote: (record: string) => void;
 }
 
 /** The one election all candidates stand in. */
 export const ELECTION = "sim";
+
+const ROOM = "/sim";
+/** Where the etcd room keeps records. */
+const RECORDS = new Keys("").record("");
 
 const GUARANTEES: Omit<Guarantees, "expiry"> = {
   exclusion: "linearizable",
@@ -78,15 +85,29 @@ function ownClock(plan: Plan, random: Random): Oscillator {
   return new Oscillator(drawRate(plan.rates, random), { mono: 0, boot: 0, wall: 0 });
 }
 
-function observerStore({ plan, host, monitor }: StoreOptions): Store {
+/** Records besides those of elections, on the same machine. */
+function recordServer({ host, wrote }: StoreOptions, oscillator: Oscillator): RecordServer<string> {
+  return new RecordServer<string>({
+    scheduler: host.scheduler,
+    oscillator,
+    firstVersion: 0n,
+    watch: false,
+    onWrite: (_key, _version, record) => wrote(record),
+  });
+}
+
+function observerStore(options: StoreOptions): Store {
+  const { plan, host, monitor } = options;
   const random = new Random(plan.seed, "store");
+  const oscillator = ownClock(plan, random);
   const server = new RecordServer<string>({
     scheduler: host.scheduler,
-    oscillator: ownClock(plan, random),
+    oscillator,
     firstVersion: BigInt(random.whole(0, 1000)),
     watch: plan.watch,
     onWrite: (_, version, record, process) => monitor.note(`store: ${version} ${record} by ${process}`),
   });
+  const records = recordServer(options, oscillator);
   return {
     ...ordinary,
     holds: (token) => {
@@ -99,24 +120,27 @@ function observerStore({ plan, host, monitor }: StoreOptions): Store {
       const leases = textLeases(plan.foreign && process.node.index === 1 ? foreign(texts) : texts);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "observer" };
       return own(
-        recordBackend({ name: "sim-observer", guarantees, leases, records: noRecords, clock }),
+        recordBackend({ name: "sim-observer", guarantees, leases, records: records.connect(link), clock }),
         link,
       );
     },
   };
 }
 
-function timedStore({ plan, host, monitor }: StoreOptions): Store {
+function timedStore(options: StoreOptions): Store {
+  const { plan, host, monitor } = options;
   const random = new Random(plan.seed, "store");
+  const oscillator = ownClock(plan, random);
   const server = new RecordServer<LeaseRecord>({
     scheduler: host.scheduler,
-    oscillator: ownClock(plan, random),
+    oscillator,
     firstVersion: BigInt(random.whole(0, 1000)),
     watch: plan.watch,
     ttlOf: (record) => record.ttlMs,
     onWrite: (_, version, { holder, token, value }, process) =>
       monitor.note(`store: ${version} ${holder ?? "vacant"} ${token ?? "new"} ${value} by ${process}`),
   });
+  const records = recordServer(options, oscillator);
   return {
     ...ordinary,
     holds: (token) => holdsRecord(server.current(ELECTION), server.version(ELECTION), token),
@@ -124,18 +148,24 @@ function timedStore({ plan, host, monitor }: StoreOptions): Store {
       const link = new Link(process, host, trouble, plan, purpose);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "store" };
       const leases = server.connect(link);
-      return own(recordBackend({ name: "sim-timed", guarantees, leases, records: noRecords, clock }), link);
+      return own(
+        recordBackend({ name: "sim-timed", guarantees, leases, records: records.connect(link), clock }),
+        link,
+      );
     },
   };
 }
 
-function queueStore({ plan, host, monitor }: StoreOptions): Store {
+function queueStore({ plan, host, monitor, wrote }: StoreOptions): Store {
   const random = new Random(plan.seed, "store");
   const server = new EtcdServer({
     scheduler: host.scheduler,
     oscillator: ownClock(plan, random),
     random,
-    onChange: ({ type, kv }) => monitor.note(`store: ${type} ${kv.key} ${kv.createRevision} ${kv.value}`),
+    onChange: ({ type, kv }) => {
+      if (kv.key.startsWith(RECORDS)) wrote(kv.value);
+      else monitor.note(`store: ${type} ${kv.key} ${kv.createRevision} ${kv.value}`);
+    },
   });
   const backends = new Map<SimProcess, Shared>();
   return {
@@ -164,12 +194,18 @@ function queueStore({ plan, host, monitor }: StoreOptions): Store {
   };
 }
 
-function fileStore({ plan, host, monitor }: StoreOptions): Store {
+function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
   const disk = new Disk(host, new Random(plan.seed, "store"));
   const writes: { readonly time: number; readonly vacant: boolean }[] = [];
-  disk.onLink = (path, data) => {
+  disk.onLink = (path, data, names) => {
     monitor.note(`store: link ${path}`);
-    const { record } = decodeEnvelope(data);
+    const { number, record } = decodeEnvelope(data);
+    if (path.startsWith(`${ROOM}/records/`)) {
+      // A number that came and went can come again; nobody takes it for the newest.
+      const [newest] = parseListing(names).numbers;
+      if (newest === undefined || newest === number) wrote(record);
+      return;
+    }
     writes.push({ time: host.scheduler.now, vacant: decodeLease(record).holder === null });
   };
   return {
@@ -180,7 +216,7 @@ function fileStore({ plan, host, monitor }: StoreOptions): Store {
       const calls = new DiskCalls(process, host, trouble, plan, purpose);
       const fs = disk.connect(calls);
       // A system call cannot be called back: what is under way may end, but nothing may be written any more.
-      const backend = fileBackend({ fs, clock, directory: "/sim", deadProcessRule: false });
+      const backend = fileBackend({ fs, clock, directory: ROOM, deadProcessRule: false });
       return { ...own(backend, calls), close: (late) => closeFiles(backend, calls, late) };
     },
   };
@@ -263,10 +299,3 @@ function foreign(store: RecordStore): RecordStore {
 
 const OURS = '{"v":1,';
 const FOREIGN = '{"v":2,';
-
-/** Elections need none. */
-const noRecords: RecordStore = {
-  read: () => Promise.reject(new ConclaveError("unsupported", "the simulated stores keep no other records")),
-  write: () => Promise.reject(new ConclaveError("unsupported", "the simulated stores keep no other records")),
-  [Symbol.asyncDispose]: async () => {},
-};

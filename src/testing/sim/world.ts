@@ -1,13 +1,20 @@
 /** One plan, run from beginning to end. */
 import { Election } from "../../core/election.js";
+import type { Timetable } from "../../cron/timetable.js";
 import { Contestant } from "./contestant.js";
+import { CronMonitor } from "./cron-monitor.js";
+import type { CronCounts } from "./cron-monitor.js";
+import { timetableOf } from "./cron-plan.js";
+import { CronWork } from "./cron-work.js";
 import { applyFault } from "./faults.js";
+import type { LabourFactory } from "./labour.js";
 import { Monitor } from "./monitor.js";
 import type { Rule, Violation } from "./monitor.js";
 import { noTrouble, StoreHost } from "./network.js";
 import type { Trouble } from "./network.js";
 import { SimNode } from "./node.js";
 import type { SimProcess } from "./node.js";
+import { OfficeWork } from "./office-work.js";
 import { drawRate, Oscillator } from "./oscillator.js";
 import type { Plan } from "./plan.js";
 import { Random } from "./random.js";
@@ -19,7 +26,7 @@ import type { SubjectFactory } from "./subject.js";
 import { Trace } from "./trace.js";
 
 export interface SimulateOptions {
-  /** What stands for office. Default: the library's own election. */
+  /** What stands for office. Default: the library's own election. If given, no schedules are run on it. */
   readonly elect?: SubjectFactory;
   /** Rules that are not to be checked. */
   readonly ignore?: readonly Rule[];
@@ -45,6 +52,8 @@ export interface Outcome {
   readonly hash: string;
   readonly accepted: number;
   readonly refused: number;
+  /** Of a plan with a schedule. */
+  readonly cron: CronCounts | undefined;
   readonly trace: readonly string[] | undefined;
 }
 
@@ -64,6 +73,12 @@ const MOST_EVENTS = 100_000;
 const SIDE = "side";
 
 const WALL_START = Date.UTC(2025, 0, 1);
+/** How far machines' dates are apart at the start: those that run a schedule are set with some care. */
+const WALL_SPREAD_MS = 1e6;
+const CAREFUL_SPREAD_MS = 3_000;
+
+/** Moments in which faults lie in wait for a node. */
+type Moment = "next" | "claim" | "run";
 
 export class World {
   readonly scheduler: Scheduler;
@@ -75,21 +90,26 @@ export class World {
   readonly side: { readonly monitor: Monitor; readonly resource: FencedResource } | undefined;
   readonly seats: readonly Seat[];
   readonly resource: FencedResource;
+  /** What watches the schedule, if one is run. */
+  readonly cron: CronMonitor | undefined;
   readonly #options: SimulateOptions;
-  readonly #ambushes: ((seat: Seat) => void)[] = [];
+  readonly #labour: LabourFactory;
+  readonly #ambushes: Record<Moment, ((seat: Seat) => void)[]> = { next: [], claim: [], run: [] };
 
   constructor(
     readonly plan: Plan,
     options: SimulateOptions,
+    timetable: Timetable | undefined,
   ) {
     this.#options = options;
     this.trace = new Trace(options.trace ?? false);
     this.scheduler = new Scheduler(plan.seed);
     this.monitor = new Monitor(this.scheduler, this.trace, plan.probe === "seldom" ? plan.ttlMs / 3 : 0);
     this.host = new StoreHost(this.scheduler);
-    this.store = openStore({ plan, host: this.host, monitor: this.monitor });
+    const wrote = (record: string): void => this.cron?.wrote(record);
+    this.store = openStore({ plan, host: this.host, monitor: this.monitor, wrote });
     this.monitor.ignored = new Set(options.ignore);
-    this.monitor.onOpened = (node) => this.#sprung(node);
+    this.monitor.onOpened = (node) => this.#sprung("next", node);
     this.monitor.vacancy = () => this.store.vacancy?.();
     this.monitor.holds = (token) => this.store.holds(token);
     this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
@@ -100,6 +120,18 @@ export class World {
         monitor,
         resource: new FencedResource(this.scheduler, monitor, new Random(plan.seed, "side")),
       };
+    }
+    const elect = options.elect ?? ((subject) => new Election(subject));
+    const office: LabourFactory = (employer, subject) => new OfficeWork(employer, elect(subject));
+    this.#labour = office;
+    if (plan.cron && timetable !== undefined) {
+      const monitor = new CronMonitor(plan.cron, timetable, this.monitor);
+      monitor.onClaim = (node) => this.#sprung("claim", node);
+      monitor.onRun = (node) => this.#sprung("run", node);
+      this.cron = monitor;
+      const cron = { plan: plan.cron, timetable, monitor };
+      this.#labour = (employer, subject) =>
+        subject.name === SIDE ? office(employer, subject) : new CronWork(employer, cron, subject);
     }
     this.seats = Array.from({ length: plan.nodes }, (_, i) => this.#seat(i + 1));
   }
@@ -128,6 +160,7 @@ export class World {
       hash: this.trace.hash,
       accepted: this.resource.accepted,
       refused: this.resource.refused,
+      cron: this.cron?.counts,
       trace: this.trace.lines,
     };
   }
@@ -156,18 +189,23 @@ export class World {
       plan: this.plan,
       monitor,
       resource,
-      elect: this.#options.elect ?? ((subject) => new Election(subject)),
+      labour: this.#labour,
       connect: (clock, owner, purpose) => this.store.connect(clock, owner, seat.trouble, purpose),
     });
   }
 
-  /** Lies in wait for whoever is elected next. */
-  ambush(strike: (seat: Seat) => void): void {
-    this.#ambushes.push(strike);
+  /** Lies in wait for whoever is elected, claims an instant or begins a job next. */
+  ambush(moment: Moment, strike: (seat: Seat) => void): void {
+    this.#ambushes[moment].push(strike);
   }
 
-  #sprung(node: SimNode): void {
-    const strike = this.#ambushes.shift();
+  losePower(): void {
+    this.store.losePower();
+    if (this.plan.store === "file") this.cron?.losePower();
+  }
+
+  #sprung(moment: Moment, node: SimNode): void {
+    const strike = this.#ambushes[moment].shift();
     const seat = this.seats.find((each) => each.node === node);
     if (strike !== undefined && seat !== undefined) this.scheduler.at(this.scheduler.now, () => strike(seat));
   }
@@ -189,7 +227,7 @@ export class World {
     const start = {
       mono: random.next() * 1e7,
       boot: random.next() * 1e9,
-      wall: WALL_START + random.next() * 1e6,
+      wall: WALL_START + random.next() * (this.cron === undefined ? WALL_SPREAD_MS : CAREFUL_SPREAD_MS),
     };
     const oscillator = new Oscillator(drawRate(plan.rates, random), start);
     return new Seat(new SimNode(index, plan.seed, scheduler, oscillator));
@@ -204,6 +242,7 @@ export class World {
       monitor.note("all is well from here on");
       for (const seat of this.seats) this.start(seat);
     });
+    if (this.cron !== undefined) scheduler.at(plan.healAtMs + plan.ttlMs, () => this.#setDates());
     const patience = (3 * plan.ttlMs) / plan.rates.low;
     const someoneLed = (since: number, what: string) => (): void => {
       if (monitor.lastHeld < since) monitor.violate("liveness", `nobody led within 3 x ttl ${what}`);
@@ -212,6 +251,17 @@ export class World {
     if (plan.healAtMs + patience > plan.horizonMs) return;
     scheduler.quietly(plan.healAtMs + patience, someoneLed(plan.healAtMs, "after the last fault"));
     scheduler.quietly(plan.horizonMs, someoneLed(plan.horizonMs - patience, "before the end"));
+    const { cron } = this;
+    if (cron) scheduler.quietly(plan.horizonMs, () => cron.judge(WALL_START + scheduler.now));
+  }
+
+  /**
+   * Instants are due again when they should be. Not when the machines wake: a
+   * date that is set back by as much as a sleep was long hides that sleep.
+   */
+  #setDates(): void {
+    const { now } = this.scheduler;
+    for (const { node } of this.seats) node.oscillator.setWall(now, WALL_START + now);
   }
 
   get #violation(): Violation | undefined {
@@ -248,6 +298,8 @@ export class World {
   }
 }
 
-export function simulate(plan: Plan, options: SimulateOptions = {}): Promise<Outcome> {
-  return new World(plan, options).run();
+export async function simulate(plan: Plan, options: SimulateOptions = {}): Promise<Outcome> {
+  const scheduled = plan.cron && options.elect === undefined ? plan.cron : undefined;
+  const timetable = scheduled && (await timetableOf(scheduled));
+  return new World(plan, options, timetable).run();
 }

@@ -1,0 +1,82 @@
+/** Work that lasts as long as its term, and behaves well or badly. */
+import { sleep } from "../../core/waiting.js";
+import type { Employer, Labour } from "./labour.js";
+import type { TermRecord } from "./monitor.js";
+import type { Subject, SubjectTerm } from "./subject.js";
+
+export class OfficeWork implements Labour {
+  readonly updatesPerTtl = 0;
+  readonly #by: Employer;
+  readonly #never = new AbortController().signal;
+  #runs = 0;
+
+  constructor(
+    employer: Employer,
+    readonly election: Subject,
+  ) {
+    this.#by = employer;
+  }
+
+  begin(): void {
+    const { owner, monitor, random } = this.#by;
+    const style = random.chance(0.8) ? this.#run() : this.#campaign();
+    style.catch((error: unknown) =>
+      monitor.violate("unhandled", `${owner}: run() rejected: ${String(error)}`),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.election.close();
+  }
+
+  async #run(): Promise<void> {
+    await this.election.run((term) => this.#work(term), { signal: this.#by.stop });
+  }
+
+  async #campaign(): Promise<void> {
+    const { stop: signal, clock, plan } = this.#by;
+    while (!signal.aborted) {
+      try {
+        const term = await this.election.campaign({ signal });
+        // resign() and close() from outside are the owner's word that such work has stopped: its order is not ours to judge.
+        await this.#work(term, "own").catch(() => {});
+        await term.resign();
+      } catch {
+        if (this.#by.state !== "open") return;
+        await sleep(clock, plan.ttlMs * 0.2, signal);
+      }
+    }
+  }
+
+  async #work(term: SubjectTerm, kind: "running" | "own" = "running"): Promise<void> {
+    const { owner, monitor, temper } = this.#by;
+    const record = this.#by.opened(term);
+    if (this.#runs > 0)
+      monitor.violate("work-overlap", `${owner} began work for ${term.token} before its last work settled`);
+    if (this.#by.state === "closed")
+      monitor.violate("after-close", `${owner} after close: work for ${term.token} began`);
+    this.#runs++;
+    record.work = kind;
+    monitor.probe(true);
+    try {
+      await this.#labour(record);
+    } finally {
+      this.#runs--;
+      record.work = "settled";
+      temper.obeyed();
+    }
+  }
+
+  async #labour(record: TermRecord): Promise<void> {
+    const { term } = record;
+    const { random, temper, plan, resource, clock } = this.#by;
+    while (!term.signal.aborted || temper.deaf) {
+      await temper.rest(term.signal, plan.ttlMs * random.between(0.2, 0.6));
+      // Some work asks before it acts, some trusts the resource to refuse it.
+      if (random.chance(0.3) || term.held) resource.send(record);
+      if (temper.ordered === "throw") throw new Error("the work failed");
+      if (temper.ordered === "return") return;
+    }
+    if (random.chance(0.5)) await sleep(clock, random.between(0, 0.4) * plan.ttlMs, this.#never);
+  }
+}
