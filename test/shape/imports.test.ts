@@ -28,7 +28,7 @@ const ROOMS: Record<string, Room> = {
   fencing: { rooms: ["core"], node: true },
   cron: { rooms: ["core", "fencing"], node: ["node:diagnostics_channel"], npm: ["croner"] },
   testing: {
-    rooms: ["core", "record", "fencing", "backends/file", "backends/memory", "backends/etcd"],
+    rooms: ["core", "record", "fencing", "cron", "backends/file", "backends/memory", "backends/etcd"],
     node: true,
   },
   metrics: { rooms: ["core"], node: [], npm: ["prom-client"] },

@@ -3,41 +3,30 @@
  *                -- --only watchdog    those whose name contains this
  *                   --seeds 5000       within so many schedules
  */
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { CRON_MUTANTS } from "./cron-mutants.js";
+import { tryMutant } from "./mutant-run.js";
+import type { Verdict } from "./mutant-run.js";
 import { MUTANTS } from "./mutants.js";
-import type { Edit, Mutant } from "./mutants.js";
-import { Worker } from "./pool.js";
-import type { Failure } from "./worker.js";
 
-const BUILD = fileURLToPath(new URL("../../", import.meta.url));
-const MODULES = fileURLToPath(new URL("../../../node_modules", import.meta.url));
+const BUILD = {
+  directory: fileURLToPath(new URL("../../", import.meta.url)),
+  modules: fileURLToPath(new URL("../../../node_modules", import.meta.url)),
+};
 const PARALLEL = 2;
-const FIRST_BATCH = 10;
-const BATCH = 100;
-
-interface Verdict {
-  readonly mutant: Mutant;
-  /** Schedules run up to and including the one that caught it. */
-  readonly seeds: number;
-  readonly caught: Pick<Failure, "seed" | "store" | "rule"> | undefined;
-  readonly problem?: string;
-}
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: { only: { type: "string", default: "" }, seeds: { type: "string", default: "5000" } },
   });
-  const queue = MUTANTS.filter(({ name }) => name.includes(values.only));
+  const queue = [...MUTANTS, ...CRON_MUTANTS].filter(({ name }) => name.includes(values.only));
   const most = Number(values.seeds);
   const verdicts: Verdict[] = [];
   const startedAt = performance.now();
   const work = async (): Promise<void> => {
     for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
-      const verdict = await tryMutant(mutant, most);
+      const verdict = await tryMutant(mutant, most, BUILD);
       verdicts.push(verdict);
       print(line(verdict, most));
     }
@@ -51,61 +40,6 @@ async function main(): Promise<number> {
       `${escaped.length} escaped, in ${seconds} s`,
   );
   return escaped.length === 0 && verdicts.length > 0 ? 0 : 1;
-}
-
-async function tryMutant(mutant: Mutant, most: number): Promise<Verdict> {
-  const tree = await mkdtemp(join(tmpdir(), "conclave-mutant-"));
-  let seeds = 0;
-  try {
-    await plant(mutant, tree);
-    const worker = new Worker(join(tree, "test/sim/worker.js"));
-    try {
-      while (seeds < most) {
-        const count = Math.min(seeds === 0 ? FIRST_BATCH : BATCH, most - seeds);
-        const batch = {
-          from: 1 + seeds,
-          count,
-          stores: mutant.stores,
-          twiceEvery: 0,
-          stopAtFirst: true,
-          ignore: mutant.ignore,
-        };
-        const result = await worker.run(batch);
-        seeds += result.seeds;
-        const [failure] = result.failures;
-        if (failure !== undefined) return { mutant, seeds, caught: failure };
-      }
-      return { mutant, seeds, caught: undefined };
-    } finally {
-      worker.stop();
-    }
-  } catch (error) {
-    return {
-      mutant,
-      seeds,
-      caught: undefined,
-      problem: error instanceof Error ? error.message : String(error),
-    };
-  } finally {
-    await rm(tree, { recursive: true, force: true });
-  }
-}
-
-/** A copy of the compiled code with the rule broken. */
-async function plant(mutant: Mutant, tree: string): Promise<void> {
-  await cp(join(BUILD, "src"), join(tree, "src"), { recursive: true });
-  await cp(join(BUILD, "test/sim"), join(tree, "test/sim"), { recursive: true });
-  await writeFile(join(tree, "package.json"), '{ "type": "module" }\n');
-  await symlink(MODULES, join(tree, "node_modules"));
-  for (const edit of mutant.edits) await apply(edit, join(tree, edit.file));
-}
-
-async function apply({ file, find, replace }: Edit, path: string): Promise<void> {
-  const parts = (await readFile(path, "utf8")).split(find);
-  if (parts.length !== 2) {
-    throw new Error(`the text to replace occurs ${parts.length - 1} times in ${file}, not once: ${find}`);
-  }
-  await writeFile(path, parts.join(replace));
 }
 
 function line({ mutant, seeds, caught, problem }: Verdict, most: number): string {

@@ -3,7 +3,7 @@
  * production code has no switches for tests. Every text to be replaced must
  * occur exactly once; if the code moves on, the mutant is red, not skipped.
  */
-import type { Rule, StoreKind } from "../../src/testing/sim/index.js";
+import type { Rule, StoreKind, SubjectKind } from "../../src/testing/sim/index.js";
 
 export interface Edit {
   /** Compiled file, seen from the build directory. */
@@ -21,6 +21,8 @@ export interface Mutant {
   readonly ignore?: readonly Rule[];
   /** Stores on which it can show; default all. */
   readonly stores?: readonly StoreKind[];
+  /** What is done in office. Default `election`. */
+  readonly subject?: SubjectKind;
 }
 
 const KEEPER = "src/core/keeper.js";

@@ -13,6 +13,17 @@ describe("plans", () => {
     expect(JSON.parse(JSON.stringify(plan))).toEqual(plan);
   });
 
+  test("a share of the seeds runs a schedule; those that do not are drawn as if there were none", () => {
+    const seeds = Array.from({ length: 300 }, (_, i) => i + 1);
+    const scheduled = seeds.filter((seed) => planOf(seed).cron !== null);
+    expect(scheduled.length).toBeGreaterThan(30);
+    expect(scheduled.length).toBeLessThan(80);
+    for (const seed of seeds) {
+      const subject = scheduled.includes(seed) ? "schedule" : "election";
+      expect(planOf(seed, { subject })).toEqual(planOf(seed));
+    }
+  });
+
   test("every seed has its 60 seconds, its 8 faults and a quiet end; clocks stay within the margin", () => {
     const kinds = new Set<string>();
     const stores = new Set<string>();
@@ -47,17 +58,39 @@ describe("simulation", () => {
     expect((await simulate(planOf(6, { stores: [store] }))).hash).not.toBe(first.hash);
   });
 
+  test.each(STORE_KINDS)("a schedule gives the same trace, too, with croner (%s)", async (store) => {
+    const drawn = planOf(5, { stores: [store], subject: "schedule" });
+    const plan: Plan = { ...drawn, cron: { ...drawn.cron!, cron: "*/2 * * * * *" } };
+    const first = await simulate(plan, { trace: true, rejections });
+    const second = await simulate(plan, { trace: true, rejections });
+    expect(second.trace).toEqual(first.trace);
+    expect(first.violation).toBeUndefined();
+    expect(first.cron?.runs).toBeGreaterThan(10);
+  });
+
+  test("an election of your own has no schedule to run", async () => {
+    const plan = planOf(5, { subject: "schedule" });
+    const { cron, violation } = await simulate(plan, {
+      elect: (options) => new Election(options),
+      rejections,
+    });
+    expect([cron, violation]).toEqual([undefined, undefined]);
+  });
+
   describe("many seeds", () => {
     beforeAll(useFastAbort);
     afterAll(useRealAbort);
 
     test("150 schedules, no violation", { timeout: 240_000 }, async () => {
       const terms: number[] = [];
+      let runs = 0;
       for (let seed = 1; seed <= 150; seed++) {
         const outcome = await simulate(planOf(seed), { rejections });
         expect(outcome.violation, `seed ${seed}`).toBeUndefined();
         terms.push(outcome.terms);
+        runs += outcome.cron?.runs ?? 0;
       }
+      expect(runs).toBeGreaterThan(150);
       expect(terms.toSorted((a, b) => a - b)[75]).toBeGreaterThanOrEqual(5);
     });
   });

@@ -1,6 +1,6 @@
 /** Runs batches of seeds for the runner, in a process of its own. */
 import { planOf, simulate } from "../../src/testing/sim/index.js";
-import type { Outcome, Rule, StoreKind } from "../../src/testing/sim/index.js";
+import type { CronCounts, Outcome, Rule, StoreKind, SubjectKind } from "../../src/testing/sim/index.js";
 import { useFastAbort, useRealAbort } from "./fast-abort.js";
 import { rejections } from "./rejections.js";
 
@@ -8,6 +8,7 @@ export interface Batch {
   readonly from: number;
   readonly count: number;
   readonly stores?: readonly StoreKind[] | undefined;
+  readonly subject?: SubjectKind | undefined;
   /** Every how many seeds one is run a second time. Zero: none. */
   readonly twiceEvery: number;
   readonly stopAtFirst: boolean;
@@ -29,6 +30,8 @@ export interface BatchResult {
   readonly events: number;
   readonly accepted: number;
   readonly refused: number;
+  /** Of each plan with a schedule. */
+  readonly cron: readonly CronCounts[];
   readonly twice: number;
   readonly failures: readonly Failure[];
 }
@@ -38,7 +41,8 @@ async function runBatch(batch: Batch): Promise<BatchResult> {
   const failures: Failure[] = [];
   let twice = 0;
   for (let seed = batch.from; seed < batch.from + batch.count; seed++) {
-    const plan = planOf(seed, batch.stores === undefined ? {} : { stores: batch.stores });
+    const { stores, subject } = batch;
+    const plan = planOf(seed, stores === undefined ? { subject } : { stores, subject });
     useFastAbort();
     const outcome = await simulate(plan, { rejections, ignore: batch.ignore ?? [] });
     outcomes.push(outcome);
@@ -67,6 +71,7 @@ async function runBatch(batch: Batch): Promise<BatchResult> {
     events: sum(outcomes.map(({ events }) => events)),
     accepted: sum(outcomes.map(({ accepted }) => accepted)),
     refused: sum(outcomes.map(({ refused }) => refused)),
+    cron: outcomes.flatMap(({ cron }) => cron ?? []),
     twice,
     failures,
   };
