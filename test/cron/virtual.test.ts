@@ -14,11 +14,11 @@ function options(clock: VirtualClock, backend: Backend, job: Job): ScheduleOptio
 
 /** Lets time pass until the promise has settled, no longer. */
 async function within(clock: VirtualClock, mostMs: number, promise: Promise<void>): Promise<void> {
-  let settled = false;
-  const settle = (): void => void (settled = true);
+  const state = { settled: false };
+  const settle = (): void => void (state.settled = true);
   promise.then(settle, settle);
-  for (let ms = 0; ms < mostMs && !settled; ms += 10) await clock.advance(10);
-  expect(settled).toBe(true);
+  for (let ms = 0; ms < mostMs && !state.settled; ms += 10) await clock.advance(10);
+  expect(state.settled).toBe(true);
   await promise;
 }
 

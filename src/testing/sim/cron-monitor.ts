@@ -63,6 +63,8 @@ export class CronMonitor {
   #wroteAt = -Infinity;
   /** After a loss of power what is stored may be older than what was seen written. */
   #powerLost = false;
+  /** Those that the timetable was asked about. */
+  readonly #instants = new Set<number>();
   readonly #known = new Map<number, Known>();
   readonly #claims = new Set<string>();
   /** Highest attempt that began. */
@@ -166,7 +168,10 @@ export class CronMonitor {
   }
 
   #isInstant(at: number): boolean {
-    return this.#timetable.next(at - 1) === at;
+    if (this.#instants.has(at)) return true;
+    if (this.#timetable.next(at - 1) !== at) return false;
+    this.#instants.add(at);
+    return true;
   }
 
   /** Something in the ledger is new or has changed. */

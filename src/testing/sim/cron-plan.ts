@@ -26,14 +26,14 @@ export function drawCron(random: Random): CronPlan {
   const periodMs = seconds * 1_000;
   const longestJobMs = Math.round(periodMs * random.between(0.4, 1.3));
   return {
-    cron: random.chance(0.15) ? `*/${seconds} * * * * *` : periodMs,
+    cron: random.chance(0.08) ? `*/${seconds} * * * * *` : periodMs,
     mode: random.pick(["at-most-once", "at-least-once"]),
     misfire: random.pick(["all", "all", "once", "skip"]),
     overlap: random.pick(["parallel", "wait", "skip"]),
     graceMs: random.whole(1, 8) * 1_000,
     maxCatchUp: random.whole(5, 20),
     maxAttempts: random.chance(0.8) ? 10 : 2,
-    keep: random.whole(3, 20),
+    keep: random.whole(3, 12),
     timeoutMs: random.chance(0.2) ? Math.round(longestJobMs * 0.8) : null,
     longestJobMs,
   };
