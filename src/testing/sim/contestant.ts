@@ -148,6 +148,8 @@ export class Contestant implements Employer {
     let window = -1;
     let calls = 0;
     this.#connection.traffic.onCall = (what) => {
+      if (WRITES.has(what) && this.monitor.unended(this.owner).length === 0)
+        this.monitor.onStanding(this.process.node);
       const current = Math.floor(this.process.node.scheduler.now / this.plan.ttlMs);
       calls = current === window ? calls + 1 : 1;
       window = current;
@@ -210,6 +212,9 @@ export class Contestant implements Employer {
 function marginOf(askedTtlMs: number): (grantedTtlMs: number) => number {
   return (grantedTtlMs) => Math.max(250, askedTtlMs * 0.15) * Math.max(1, grantedTtlMs / askedTtlMs);
 }
+
+/** The calls by which office is taken, as each store names them. */
+const WRITES = new Set(["write", "transaction", "link"]);
 
 /** Far above what a healthy node needs, far below what a loop without a pause does. */
 const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = {

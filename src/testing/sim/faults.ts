@@ -5,7 +5,7 @@ import type { Seat, World } from "./world.js";
 
 export function applyFault(world: World, fault: Fault, index: number): void {
   const { target } = fault;
-  if (target === "next" || target === "claim" || target === "run")
+  if (target === "next" || target === "stand" || target === "claim" || target === "run")
     world.ambush(target, (seat) => hit(world, fault, seat));
   else hit(world, fault, aim(world, fault, index));
 }

@@ -84,6 +84,8 @@ export class Monitor {
 
   ignored: ReadonlySet<Rule> = new Set();
   onOpened: (node: SimNode) => void = () => {};
+  /** A candidate reaches for office: its write is on the way. */
+  onStanding: (node: SimNode) => void = () => {};
   /** Whether the office was vacant, or its holder silent, not long ago; `undefined` where the store cannot tell. */
   vacancy: () => boolean | undefined = () => undefined;
   /** Whether the store still has the office for this token; `undefined` where it cannot tell. */

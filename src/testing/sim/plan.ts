@@ -45,7 +45,8 @@ export interface Fault {
   readonly kind: FaultKind;
   /**
    * A node (`n1`); `leader`: whoever leads at that moment, a random node if
-   * nobody does; `next`: whoever is elected next, at that moment; of a schedule
+   * nobody does; `next`: whoever is elected next, at that moment; `stand`:
+   * whoever next reaches for office, its write on the way; of a schedule
    * `claim` and `run`: whoever next claims an instant (the store has it, the
    * answer is on its way) or begins a job, at that moment.
    */
@@ -135,6 +136,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const cron = (options.subject ?? (scheduled && "schedule")) === "schedule" ? drawCron(chance) : null;
   // A schedule has to catch up as well.
   const healAtMs = Math.floor(horizonMs * (cron === null ? 0.8 : 0.7));
+  const standing = new Random(seed, "stand");
   const store = drawStore(random, options.stores ?? STORE_KINDS);
   // Every look at the file room is a dozen system calls: fewer nodes keep its schedules as short as the others.
   const nodes = random.whole(3, store === "file" ? 4 : 5);
@@ -170,9 +172,9 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     side: store === "queue" && random.chance(0.2),
     probe: random.chance(0.7) ? "always" : "seldom",
     cron,
-    faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs }).map((fault) =>
-      cron === null ? fault : retarget(fault, chance),
-    ),
+    faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs })
+      .map((fault) => (cron === null ? fault : retarget(fault, chance)))
+      .map((fault) => changeOfMind(fault, standing)),
   };
 }
 
@@ -210,6 +212,11 @@ function drawFaults(
     faults.push({ t, kind, target, dur, arg: round(random.next()) });
   }
   return faults.sort((a, b) => a.t - b.t);
+}
+
+/** Half of those that close do so while they reach for office: what they wrote must not keep others out. */
+function changeOfMind(fault: Fault, random: Random): Fault {
+  return fault.kind === "reopen" && random.chance(0.5) ? { ...fault, target: "stand" } : fault;
 }
 
 function round(value: number): number {

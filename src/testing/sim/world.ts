@@ -78,7 +78,7 @@ const WALL_SPREAD_MS = 1e6;
 const CAREFUL_SPREAD_MS = 3_000;
 
 /** Moments in which faults lie in wait for a node. */
-type Moment = "next" | "claim" | "run";
+type Moment = "next" | "stand" | "claim" | "run";
 
 export class World {
   readonly scheduler: Scheduler;
@@ -94,7 +94,12 @@ export class World {
   readonly cron: CronMonitor | undefined;
   readonly #options: SimulateOptions;
   readonly #labour: LabourFactory;
-  readonly #ambushes: Record<Moment, ((seat: Seat) => void)[]> = { next: [], claim: [], run: [] };
+  readonly #ambushes: Record<Moment, ((seat: Seat) => void)[]> = {
+    next: [],
+    stand: [],
+    claim: [],
+    run: [],
+  };
 
   constructor(
     readonly plan: Plan,
@@ -110,6 +115,7 @@ export class World {
     this.store = openStore({ plan, host: this.host, monitor: this.monitor, wrote });
     this.monitor.ignored = new Set(options.ignore);
     this.monitor.onOpened = (node) => this.#sprung("next", node);
+    this.monitor.onStanding = (node) => this.#sprung("stand", node);
     this.monitor.vacancy = () => this.store.vacancy?.();
     this.monitor.holds = (token) => this.store.holds(token);
     this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
@@ -194,7 +200,7 @@ export class World {
     });
   }
 
-  /** Lies in wait for whoever is elected, claims an instant or begins a job next. */
+  /** Lies in wait for whoever is elected, reaches for office, claims an instant or begins a job next. */
   ambush(moment: Moment, strike: (seat: Seat) => void): void {
     this.#ambushes[moment].push(strike);
   }
