@@ -20,6 +20,9 @@ const WARM_UP = 20;
  * the next has joined would add 50 ms to Go's figure.
  */
 const SETTLED_MS = 150;
+/** And this is what that looks like: a rolling restart, say. */
+const JUST_JOINED_MS = 10;
+const JUST_JOINED = 60;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function timed(count: number, act: () => Promise<unknown>): Promise<number[]> {
@@ -53,13 +56,36 @@ export async function* roundTrip(server: EtcdServer): AsyncGenerator<Row> {
  * whatever else the machine does meets all alike.
  */
 export async function* handover(server: EtcdServer): AsyncGenerator<Row> {
+  const settled = await inTurns(server, "settled", SETTLED_MS, HANDOVERS);
+  yield row("graceful handover in the library, resign called to next in office", settled.library, settled);
+  yield row("graceful handover between processes, SIGINT to the next one's word", settled.ours, settled);
+  const joined = await inTurns(server, "joined", JUST_JOINED_MS, JUST_JOINED);
+  yield row(
+    `the same in the library, ${JUST_JOINED_MS} ms after the next has joined`,
+    joined.library,
+    joined,
+  );
+}
+
+interface Results {
+  readonly ours: Summary;
+  readonly theirs: Summary;
+  readonly library: Summary;
+}
+
+function row(what: string, mine: Summary, { theirs }: Results): Row {
+  const ratio = (mine.median / theirs.median).toFixed(2);
+  return { what, result: show(mine), beside: `etcdctl elect: ${show(theirs)}; ours is ${ratio} x` };
+}
+
+async function inTurns(server: EtcdServer, name: string, afterMs: number, count: number): Promise<Results> {
   const series = [
-    processHandovers(server, "ours", new Ours(server)),
-    processHandovers(server, "theirs", new Etcdctl(server)),
-    libraryHandovers(server),
+    processHandovers(server, `${name}-ours`, new Ours(server, `${name}-ours`), afterMs),
+    processHandovers(server, `${name}-theirs`, new Etcdctl(server, `${name}-theirs`), afterMs),
+    libraryHandovers(server, `${name}-library`, afterMs),
   ];
   const samples: number[][] = series.map(() => []);
-  for (let i = 0; i < HANDOVERS + WARM_UP; i++) {
+  for (let i = 0; i < count + WARM_UP; i++) {
     for (const [which, one] of series.entries()) {
       const { value } = await one.next();
       if (i >= WARM_UP && typeof value === "number") samples[which]!.push(value);
@@ -67,29 +93,22 @@ export async function* handover(server: EtcdServer): AsyncGenerator<Row> {
   }
   await Promise.all(series.map((one) => one.return()));
   const [ours, theirs, library] = samples.map(summarize);
-  const beside = (mine: Summary): string =>
-    `etcdctl elect: ${show(theirs!)}; ours is ${(mine.median / theirs!.median).toFixed(2)} x`;
-  yield {
-    what: "graceful handover in the library, resign called to next in office",
-    result: show(library!),
-    beside: beside(library!),
-  };
-  yield {
-    what: "graceful handover between processes, SIGINT to the next one's word",
-    result: show(ours!),
-    beside: beside(ours!),
-  };
+  return { ours: ours!, theirs: theirs!, library: library! };
 }
 
-async function* libraryHandovers(server: EtcdServer): AsyncGenerator<number, void> {
+async function* libraryHandovers(
+  server: EtcdServer,
+  name: string,
+  afterMs: number,
+): AsyncGenerator<number, void> {
   const client = server.client();
   const limits = { signal: new AbortController().signal, limitMs: 5_000 };
   const standing = async (): Promise<number> =>
-    (await client.range({ key: "library/", rangeEnd: "library0", keysOnly: true }, limits)).length;
+    (await client.range({ key: `${name}/`, rangeEnd: `${name}0`, keysOnly: true }, limits)).length;
   const elections = [0, 1].map(
     () =>
       new Election({
-        name: "library",
+        name,
         backend: etcdBackend({ endpoints: server.endpoints, env: {} }),
         closeBackend: true,
       }),
@@ -99,7 +118,7 @@ async function* libraryHandovers(server: EtcdServer): AsyncGenerator<number, voi
     for (let i = 0; ; i++) {
       const next = elections[(i + 1) % 2]!.campaign();
       await until(async () => (await standing()) === 2);
-      await pause(SETTLED_MS);
+      await pause(afterMs);
       const started = performance.now();
       void term.resign();
       const old = term;
@@ -129,14 +148,16 @@ function said(lines: Interface): Promise<number> {
 /** Each ends when it resigns, and a new one is started in time. */
 class Etcdctl implements Pair {
   readonly #server: EtcdServer;
+  readonly #name: string;
   #last: ChildProcess | undefined;
 
-  constructor(server: EtcdServer) {
+  constructor(server: EtcdServer, name: string) {
     this.#server = server;
+    this.#name = name;
   }
 
   stand(): { child: ChildProcess; leads: Promise<number> } {
-    const child = this.#server.etcdctlProcess("elect", "theirs", "candidate");
+    const child = this.#server.etcdctlProcess("elect", this.#name, "candidate");
     this.#last = child;
     return { child, leads: said(createInterface({ input: child.stdout! })) };
   }
@@ -150,11 +171,13 @@ class Etcdctl implements Pair {
 /** Two that take turns; each stands again by itself after it has resigned. */
 class Ours implements Pair {
   readonly #server: EtcdServer;
+  readonly #name: string;
   readonly #candidates: { readonly child: ChildProcess; readonly lines: Interface }[] = [];
   #turn = 0;
 
-  constructor(server: EtcdServer) {
+  constructor(server: EtcdServer, name: string) {
     this.#server = server;
+    this.#name = name;
   }
 
   stand(): { child: ChildProcess; leads: Promise<number> } {
@@ -164,7 +187,7 @@ class Ours implements Pair {
 
   #start(): { child: ChildProcess; lines: Interface } {
     const script = fileURLToPath(new URL("elect.js", import.meta.url));
-    const child = spawn(process.execPath, [script, this.#server.endpoints[0]!, "ours"], {
+    const child = spawn(process.execPath, [script, this.#server.endpoints[0]!, this.#name], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     return { child, lines: createInterface({ input: child.stdout }) };
@@ -180,7 +203,12 @@ class Ours implements Pair {
   }
 }
 
-async function* processHandovers(server: EtcdServer, name: string, pair: Pair): AsyncGenerator<number, void> {
+async function* processHandovers(
+  server: EtcdServer,
+  name: string,
+  pair: Pair,
+  afterMs: number,
+): AsyncGenerator<number, void> {
   const client = server.client();
   const limits = { signal: new AbortController().signal, limitMs: 5_000 };
   const standing = async (): Promise<number> =>
@@ -191,7 +219,7 @@ async function* processHandovers(server: EtcdServer, name: string, pair: Pair): 
     for (;;) {
       const next = pair.stand();
       await until(async () => (await standing()) === 2);
-      await pause(SETTLED_MS);
+      await pause(afterMs);
       const started = performance.now();
       leader.child.kill("SIGINT");
       const took = (await next.leads) - started;

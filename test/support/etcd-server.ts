@@ -28,6 +28,8 @@ export interface EtcdOptions {
   readonly rootPassword?: string;
   /** Milliseconds; etcd's smallest lease is one and a half of it. Default 1000, as etcd's own. */
   readonly electionMs?: number;
+  /** Where its directory is made. Default: where temporary files go. */
+  readonly home?: string | undefined;
 }
 
 export class EtcdMember {
@@ -91,7 +93,7 @@ export class EtcdServer {
   }
 
   static async start(options: EtcdOptions = {}): Promise<EtcdServer> {
-    const directory = await mkdtemp(join(tmpdir(), "conclave-etcd-"));
+    const directory = await mkdtemp(join(options.home ?? tmpdir(), "conclave-etcd-"));
     const tls = options.tls === undefined ? undefined : await makeCertificates(directory);
     const count = options.members ?? 1;
     const ports = await freePorts(2 * count);
