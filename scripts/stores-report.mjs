@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 /**
  * The last page of `make test`: which stores were really tested, and which
- * were absent. A store counts as tested only if tests of its own ran and
- * passed; skipped tests are not evidence. `CONCLAVE_REQUIRE=etcd,kubernetes`
- * turns the absence of those into a failure.
+ * were absent. A store counts as tested only if its conformance tests ran and
+ * passed: those need the server itself, others of its tests may not. Skipped
+ * tests are not evidence. `CONCLAVE_REQUIRE=etcd,kubernetes` turns the absence
+ * of those into a failure.
  *
  * A test file belongs to a store if a part of its path is the store's name
  * (test/etcd/…, test/conformance/etcd.test.ts). The stores are the rooms in
@@ -35,11 +36,17 @@ function belongsTo(store, file) {
   return relative(root, file).split(/[/.]/).includes(store);
 }
 
+/** Programs have no conformance tests: any test of theirs needs them. */
+function isProof(store, file) {
+  return PROGRAMS.includes(store) || relative(root, file).split("/").includes("conformance");
+}
+
 function tally(store, files) {
-  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const counts = { passed: 0, failed: 0, skipped: 0, proofs: 0 };
   for (const file of files) {
     if (!belongsTo(store, file.name)) continue;
     for (const test of file.assertionResults) {
+      if (test.status === "passed" && isProof(store, file.name)) counts.proofs++;
       if (test.status === "passed") counts.passed++;
       else if (test.status === "failed") counts.failed++;
       else counts.skipped++;
@@ -63,8 +70,8 @@ const problems = [];
 
 console.log("\nStores, and programs that tests need");
 for (const store of stores) {
-  const { passed, failed, skipped } = tally(store, run.testResults);
-  const tested = passed > 0;
+  const { passed, failed, skipped, proofs } = tally(store, run.testResults);
+  const tested = proofs > 0;
   const counts = `${passed} passed${failed ? `, ${failed} failed` : ""}${skipped ? `, ${skipped} skipped` : ""}`;
   const must = required.includes(store) ? "required" : "";
   console.log(
