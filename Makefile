@@ -95,7 +95,7 @@ test-race: deps servers build ## many more simulated schedules, every mutant, lo
 	npm run --silent sim -- --seeds $(RACE_SEEDS)
 	npm run --silent sim:mutants
 	scripts/run-tests --long
-	@node scripts/stores-report.mjs
+	@node scripts/stores-report.mjs --long
 
 sim: deps ## simulated schedules only: make sim SEEDS=10000
 	npm run --silent sim -- --seeds $(SEEDS) $(ARGS)

@@ -36,9 +36,11 @@ function belongsTo(store, file) {
   return relative(root, file).split(/[/.]/).includes(store);
 }
 
-/** Programs have no conformance tests: any test of theirs needs them. */
+/** Whoever has a long form (`--long`) needs the server, and so do all tests of a program. */
+const everyTest = process.argv.includes("--long");
+
 function isProof(store, file) {
-  return PROGRAMS.includes(store) || relative(root, file).split("/").includes("conformance");
+  return everyTest || PROGRAMS.includes(store) || relative(root, file).split("/").includes("conformance");
 }
 
 function tally(store, files) {
