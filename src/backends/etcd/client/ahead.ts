@@ -62,7 +62,12 @@ export class Ahead {
     const relay = new Relay(() => {
       if (this.#opened?.relay === relay) this.#opened = undefined;
     });
-    this.#opened = { path, token, relay, request: this.#start(path, token, relay) };
+    const request = this.#start(path, token, relay);
+    this.#opened = { path, token, relay, request };
+    // An answer to no question (a proxy that gave up waiting) must not be taken for one to the next question.
+    request.once("response", () => {
+      if (this.#opened?.relay === relay) this.drop();
+    });
   }
 
   drop(): void {

@@ -161,7 +161,12 @@ export class Connection {
     if (this.#opening !== undefined || this.#streams === 0 || this.#calls > 0) return;
     this.#opening = this.#clock.after(AHEAD_MS, () => {
       this.#opening = undefined;
-      if (this.#alive && this.#streams > 0 && this.#calls === 0) this.#ahead.open(path, token);
+      if (!this.#alive || this.#streams === 0 || this.#calls > 0) return;
+      try {
+        this.#ahead.open(path, token);
+      } catch {
+        // the connection is gone: whoever asks next hears of it
+      }
     });
   }
 
@@ -183,7 +188,14 @@ export class Connection {
     if (token !== undefined) headers["token"] = token;
     if (limitMs !== undefined)
       headers["grpc-timeout"] = `${Math.min(Math.max(1, Math.ceil(limitMs)), 99_999_999)}m`;
-    const request = this.#session.request(headers);
+    let request: ClientHttp2Stream;
+    try {
+      request = this.#session.request(headers);
+    } catch {
+      // It is known to be broken a moment before it says so.
+      this.end("the connection broke");
+      throw this.#why!;
+    }
     this.#listen(request, handlers);
     return request;
   }
@@ -204,13 +216,17 @@ export class Connection {
       const status = headers["grpc-status"];
       const http = headers[":status"];
       if (http !== undefined && Number(http) !== 200)
-        failure = statusError(12, `HTTP status ${String(http)}`, this.who);
-      if (status === undefined) return;
-      finished = true;
-      if (status !== "0")
-        failure = statusError(Number(status), decodeMessage(headers["grpc-message"]), this.who);
-      // All is said; the stream's own end comes a little later.
-      if (failure !== undefined || messages > 0) end();
+        failure = statusError(httpStatus(Number(http)), `HTTP status ${String(http)}`, this.who);
+      if (status !== undefined) {
+        finished = true;
+        if (status !== "0")
+          failure = statusError(Number(status), decodeMessage(headers["grpc-message"]), this.who);
+        // All is said; the stream's own end comes a little later.
+        if (failure !== undefined || messages > 0) end();
+      }
+      // The server is done, we are not: the stream would stay half open for ever.
+      if ((finished || failure !== undefined) && !request.writableEnded)
+        request.close(constants.NGHTTP2_CANCEL);
     };
     request.on("response", judge);
     request.on("trailers", judge);
@@ -281,6 +297,14 @@ export class Connection {
       if (error === null) this.#pingSentAt = undefined;
     });
   }
+}
+
+const UNAVAILABLE = 14;
+const UNIMPLEMENTED = 12;
+
+/** An answer that is not gRPC: a proxy's trouble passes, a server that is not etcd does not. */
+function httpStatus(status: number): number {
+  return status >= 500 || status === 408 || status === 429 ? UNAVAILABLE : UNIMPLEMENTED;
 }
 
 function decodeMessage(value: string | string[] | undefined): string {

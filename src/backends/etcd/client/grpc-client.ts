@@ -52,6 +52,8 @@ export interface EtcdClientOptions {
 const DIAL_TIMEOUT_MS = 5_000;
 /** More at once only queue up inside the connection, where no deadline reaches them. */
 const CALLS_AT_ONCE = 128;
+/** A caller with less patience than this condemns no connection by it: others use it too, and pings watch over it. */
+const PATIENT_MS = 100;
 
 export class GrpcEtcdClient implements EtcdClient {
   readonly #clock: Clock;
@@ -191,7 +193,7 @@ export class GrpcEtcdClient implements EtcdClient {
   #judge(connection: Connection | undefined, error: unknown, sentAt: number, limitMs: number): void {
     if (connection === undefined) return;
     // Who gave up, the caller or we, does not matter: nothing at all was heard for that long.
-    const waited = this.#clock.now() - sentAt >= 0.9 * limitMs;
+    const waited = limitMs >= PATIENT_MS && this.#clock.now() - sentAt >= 0.9 * limitMs;
     if (waited && connection.heardAt <= sentAt) connection.end("a request went unanswered");
     else if (this.#channel.many && isMemberCutOff(error)) connection.end("it has lost the cluster's leader");
   }
