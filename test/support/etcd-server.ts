@@ -4,12 +4,13 @@
  */
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.js";
+import { makeCertificates, makeSigningKey, signedTokens } from "./certificates.js";
 import { parseEndpoint, type TlsFiles } from "../../src/backends/etcd/client/endpoint.js";
 
 const run = promisify(execFile);
@@ -26,6 +27,10 @@ export interface EtcdOptions {
   readonly tls?: "server" | "mutual";
   /** Switches authentication on, with this password for `root`. */
   readonly rootPassword?: string;
+  /** Seconds after which etcd forgets a token that nobody uses. Default 300, as etcd's own. */
+  readonly tokenTtl?: number;
+  /** Signed tokens, which age whether used or not, and which any change of users or roles makes stale. */
+  readonly jwtTtl?: number;
   /** Milliseconds; etcd's smallest lease is one and a half of it. Default 1000, as etcd's own. */
   readonly electionMs?: number;
   /** Where its directory is made. Default: where temporary files go. */
@@ -95,6 +100,7 @@ export class EtcdServer {
   static async start(options: EtcdOptions = {}): Promise<EtcdServer> {
     const directory = await mkdtemp(join(options.home ?? tmpdir(), "conclave-etcd-"));
     const tls = options.tls === undefined ? undefined : await makeCertificates(directory);
+    if (options.jwtTtl !== undefined) await makeSigningKey(directory);
     const count = options.members ?? 1;
     const ports = await freePorts(2 * count);
     const scheme = tls === undefined ? "http" : "https";
@@ -113,6 +119,8 @@ export class EtcdServer {
           "--election-timeout",
           String(options.electionMs ?? 1000),
         ],
+        ...(options.tokenTtl === undefined ? [] : ["--auth-token-ttl", String(options.tokenTtl)]),
+        ...(options.jwtTtl === undefined ? [] : ["--auth-token", signedTokens(directory, options.jwtTtl)]),
         ...(tls === undefined
           ? []
           : ["--cert-file", join(directory, "server.pem"), "--key-file", join(directory, "server.key")]),
@@ -187,6 +195,15 @@ export class EtcdServer {
     }
   }
 
+  /** Sum over the samples of a counter on the first member's metrics page whose labels hold all of these. */
+  async counted(name: string, ...labels: string[]): Promise<number> {
+    const page = await (await fetch(`http://${this.endpoints[0]}/metrics`)).text();
+    return page
+      .split("\n")
+      .filter((line) => line.startsWith(`${name}{`) && labels.every((label) => line.includes(label)))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  }
+
   /** Runs etcdctl to its end. */
   async etcdctl(...args: string[]): Promise<string> {
     const { stdout } = await run("etcdctl", [...this.etcdctlFlags(), ...args], { env: etcdctlEnv() });
@@ -242,42 +259,4 @@ async function freePorts(count: number): Promise<number[]> {
   const ports = servers.map((server) => (server.address() as AddressInfo).port);
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   return ports;
-}
-
-/** A CA, a server certificate for the loopback, and a client certificate whose name is `conclave`. */
-async function makeCertificates(directory: string): Promise<TlsFiles> {
-  const path = (name: string): string => join(directory, name);
-  const openssl = (...args: string[]): Promise<unknown> => run("openssl", args);
-  await openssl(
-    ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"],
-    ...["-subj", "/CN=test-ca", "-keyout", path("ca.key"), "-out", path("ca.pem")],
-  );
-  await writeFile(
-    path("ext"),
-    "subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n",
-  );
-  for (const [name, subject] of [
-    ["server", "/CN=localhost"],
-    ["client", "/CN=conclave"],
-  ] as const) {
-    await openssl(
-      ...["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject],
-      ...["-keyout", path(`${name}.key`), "-out", path(`${name}.csr`)],
-    );
-    await openssl(
-      ...[
-        "x509",
-        "-req",
-        "-in",
-        path(`${name}.csr`),
-        "-CA",
-        path("ca.pem"),
-        "-CAkey",
-        path("ca.key"),
-        "-CAcreateserial",
-      ],
-      ...["-days", "2", "-extfile", path("ext"), "-out", path(`${name}.pem`)],
-    );
-  }
-  return { ca: path("ca.pem"), cert: path("client.pem"), key: path("client.key") };
 }

@@ -78,7 +78,7 @@ export class GrpcEtcdClient implements EtcdClient {
           const token = await this.#tokens.token(connection);
           return { stream: connection.stream(methods.watch, token, handlers), who: connection.who, token };
         },
-        token: async () => this.#tokens.token(await this.#channel.ready()),
+        refuse: (token) => this.#tokens.refuse(token),
       },
       this.#clock,
     );

@@ -23,6 +23,8 @@ interface Watch {
   readonly sink: (notice: WatchNotice) => void;
   /** First revision not yet seen. */
   next: bigint;
+  /** It was refused, or might have been, with a token that has been given up since: the next refusal counts. */
+  lastChance: boolean;
 }
 
 /** Opens the stream; `token` tells which credentials it was opened with. */
@@ -32,8 +34,8 @@ export interface WatchTransport {
     readonly who: string;
     readonly token: string | undefined;
   }>;
-  /** The token a stream would be opened with now. */
-  token(): Promise<string | undefined>;
+  /** This token is no good any more: the next stream needs another. */
+  refuse(token: string): void;
 }
 
 type State =
@@ -44,8 +46,12 @@ type State =
       readonly stream: GrpcStream;
       readonly who: string;
       readonly token: string | undefined;
+      /** Asked for on this stream and not answered yet, in order. */
+      readonly asked: Set<bigint>;
     }
   | { readonly kind: "resting"; readonly timer: Timer };
+
+type Open = State & { readonly kind: "open" };
 
 export class Watches {
   readonly #transport: WatchTransport;
@@ -64,9 +70,9 @@ export class Watches {
   add(request: WatchRequest, sink: (notice: WatchNotice) => void): () => void {
     if (this.#closed) throw new EtcdError("permanent", "state", "the etcd client is closed");
     const id = ++this.#lastId;
-    const watch: Watch = { request, sink, next: request.startRevision };
+    const watch: Watch = { request, sink, next: request.startRevision, lastChance: false };
     this.#watches.set(id, watch);
-    if (this.#state.kind === "open") this.#state.stream.send(encodeWatchCreate(id, watch.request));
+    if (this.#state.kind === "open") this.#ask(id, watch, this.#state);
     else if (this.#state.kind === "idle") this.#open();
     return () => {
       if (!this.#watches.delete(id)) return;
@@ -104,11 +110,10 @@ export class Watches {
       .then(
         ({ stream, who, token }) => {
           if (!current()) return stream.close();
-          mine = { kind: "open", stream, who, token };
-          this.#state = mine;
-          for (const [id, watch] of this.#watches) {
-            stream.send(encodeWatchCreate(id, { ...watch.request, startRevision: watch.next }));
-          }
+          const opened: Open = { kind: "open", stream, who, token, asked: new Set() };
+          mine = opened;
+          this.#state = opened;
+          for (const [id, watch] of this.#watches) this.#ask(id, watch, opened);
         },
         () => {
           if (current()) this.#rest();
@@ -127,14 +132,23 @@ export class Watches {
     this.#state = { kind: "resting", timer: this.#clock.after(delay, () => this.#open()) };
   }
 
-  #receive(answer: WatchAnswer, state: State & { kind: "open" }): void {
+  #ask(id: bigint, watch: Watch, { stream, asked }: Open): void {
+    asked.add(id);
+    stream.send(encodeWatchCreate(id, { ...watch.request, startRevision: watch.next }));
+  }
+
+  #receive(answer: WatchAnswer, state: Open): void {
     this.#retryMs = FIRST_RETRY_MS;
-    const watch = this.#watches.get(answer.id);
+    const id = answer.created ? answered(answer, state) : answer.id;
+    const watch = this.#watches.get(id);
     if (watch === undefined) return;
     if (answer.compactRevision > 0n)
-      return this.#finish(answer.id, watch, { kind: "compacted", revision: answer.compactRevision });
-    if (answer.canceled) return this.#refused(answer, watch, state);
-    if (answer.created) return;
+      return this.#finish(id, watch, { kind: "compacted", revision: answer.compactRevision });
+    if (answer.canceled) return this.#refused(id, answer.cancelReason, watch, state);
+    if (answer.created) {
+      watch.lastChance = false;
+      return;
+    }
     const last = answer.events.at(-1);
     // While a watch catches up, the header runs ahead of the events: only what was
     // delivered counts. Without events it is the server's word that there were none.
@@ -144,23 +158,24 @@ export class Watches {
     if (events.length > 0) watch.sink({ kind: "events", events });
   }
 
-  /** A refusal may be due to a token that aged while the stream lived: then a new stream is the cure. */
-  #refused(answer: WatchAnswer, watch: Watch, state: State & { kind: "open" }): void {
-    const error = statusError(
-      7,
-      answer.cancelReason === "" ? "watch cancelled" : answer.cancelReason,
-      state.who,
-    );
-    if (state.token === undefined) return this.#finish(answer.id, watch, { kind: "failed", error });
-    this.#transport.token().then(
-      (token) => {
-        if (token === state.token) return this.#finish(answer.id, watch, { kind: "failed", error });
-        if (this.#state !== state) return;
-        state.stream.close();
-        this.#rest();
-      },
-      () => this.#finish(answer.id, watch, { kind: "failed", error }),
-    );
+  /**
+   * A refusal may be due to a token that aged while the stream lived, or that the
+   * server forgot in a restart; older servers call both "permission denied". So
+   * once more with a new token and a new stream, and only then is it believed.
+   */
+  #refused(id: bigint, reason: string, watch: Watch, state: Open): void {
+    if (state.token === undefined || watch.lastChance) {
+      const error = statusError(7, reason === "" ? "watch cancelled" : reason, state.who);
+      return this.#finish(id, watch, { kind: "failed", error });
+    }
+    watch.lastChance = true;
+    for (const waiting of state.asked) {
+      const other = this.#watches.get(waiting);
+      if (other !== undefined) other.lastChance = true;
+    }
+    this.#transport.refuse(state.token);
+    this.#rest();
+    state.stream.close();
   }
 
   #finish(id: bigint, watch: Watch, notice: WatchNotice): void {
@@ -168,4 +183,12 @@ export class Watches {
     this.#watches.delete(id);
     watch.sink(notice);
   }
+}
+
+/** Whose answer this is. They come in the order of the questions; newer servers give a refused watch no id. */
+function answered({ id }: WatchAnswer, { asked }: Open): bigint {
+  const [first] = asked;
+  const whose = id < 0n && first !== undefined ? first : id;
+  asked.delete(whose);
+  return whose;
 }
