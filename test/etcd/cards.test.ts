@@ -33,11 +33,7 @@ describe.skipIf(!hasEtcd())("etcd: candidates' cards and roles", () => {
   });
   afterAll(() => server.stop());
 
-  function stand(
-    user: "app" | "narrow",
-    layout: EtcdOptions["layout"] = "queue",
-    id?: string,
-  ): Election {
+  function stand(user: "app" | "narrow", layout: EtcdOptions["layout"] = "queue", id?: string): Election {
     const note = (message: string): void => {
       troubles.push(message);
     };
