@@ -75,7 +75,7 @@ describe.skipIf(!hasEtcd())("etcd: candidates' cards and roles", () => {
         const seen = follow(observer);
         const term = await first.campaign();
         const next = second.campaign();
-        await until(() => seen.at(-1) != null);
+        await until(() => (seen.at(-1) ?? null) !== null);
         expect(seen.at(-1)?.candidate).toMatch(LEASE);
         expect(seen.at(-1)?.token).toBe(term.token);
         expect((await observer.leader())?.candidate).toMatch(LEASE);
@@ -105,7 +105,7 @@ describe.skipIf(!hasEtcd())("etcd: candidates' cards and roles", () => {
         const [first, observer] = [stand("app", layout, "alice"), stand("app", layout)];
         const seen = follow(observer);
         const term = await first.campaign();
-        await until(() => seen.at(-1) != null);
+        await until(() => (seen.at(-1) ?? null) !== null);
         expect(seen.at(-1)?.candidate).toBe(first.candidate);
         expect(first.candidate).toContain("alice");
         await term.resign();
