@@ -53,6 +53,10 @@ export class Contest {
   overlaps = 0;
   /** The same after the store itself removed the first one's key: known only at the watch event. */
   removals = 0;
+  /** Terms that ended because the store had removed their key, whoever told it to. */
+  revoked = 0;
+  /** What happened, for whoever must find out why a test failed. */
+  readonly history: string[] = [];
   /** Longest time from the end of a term to the beginning of the next. */
   longestGapMs = 0;
   readonly #stop = new AbortController();
@@ -82,6 +86,7 @@ export class Contest {
   #follow(election: Election): void {
     election.on("elected", ({ term }) => {
       this.tokens.push(term.token);
+      this.#note(election, `elected, token ${term.token}`);
       if (this.#endedAt !== undefined)
         this.longestGapMs = Math.max(this.longestGapMs, performance.now() - this.#endedAt);
       this.#endedAt = undefined;
@@ -92,8 +97,14 @@ export class Contest {
         );
       }
     });
-    election.on("ended", () => {
+    election.on("ended", ({ end }) => {
+      this.#note(election, `${end.reason}: ${end.detail}`);
+      if (end.reason === "revoked") this.revoked++;
       if (this.leader === undefined) this.#endedAt = performance.now();
     });
+  }
+
+  #note(election: Election, what: string): void {
+    this.history.push(`${Math.round(performance.now())} ms: #${this.elections.indexOf(election)} ${what}`);
   }
 }
