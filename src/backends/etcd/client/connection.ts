@@ -15,7 +15,7 @@ import type { Clock, Timer } from "../../../core/clock.js";
 import type { Stop } from "../../../core/halt.js";
 import { onAbort, throwIfStopped } from "../../../core/waiting.js";
 import { Ahead } from "./ahead.js";
-import { EtcdError, statusError } from "./errors.js";
+import { decodeMessage, EtcdError, httpError, statusError } from "./errors.js";
 import { frame, Unframer } from "./framing.js";
 
 /** etcd refuses clients that ping more often than this while it sends them nothing. */
@@ -215,8 +215,7 @@ export class Connection {
       this.#heard();
       const status = headers["grpc-status"];
       const http = headers[":status"];
-      if (http !== undefined && Number(http) !== 200)
-        failure = statusError(httpStatus(Number(http)), `HTTP status ${String(http)}`, this.who);
+      if (http !== undefined && Number(http) !== 200) failure = httpError(Number(http), this.who);
       if (status !== undefined) {
         finished = true;
         if (status !== "0")
@@ -296,22 +295,5 @@ export class Connection {
     this.#session.ping((error) => {
       if (error === null) this.#pingSentAt = undefined;
     });
-  }
-}
-
-const UNAVAILABLE = 14;
-const UNIMPLEMENTED = 12;
-
-/** An answer that is not gRPC: a proxy's trouble passes, a server that is not etcd does not. */
-function httpStatus(status: number): number {
-  return status >= 500 || status === 408 || status === 429 ? UNAVAILABLE : UNIMPLEMENTED;
-}
-
-function decodeMessage(value: string | string[] | undefined): string {
-  const raw = Array.isArray(value) ? value.join(" ") : (value ?? "");
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    return raw;
   }
 }

@@ -30,6 +30,7 @@ const INVALID_ARGUMENT = 3;
 const DEADLINE_EXCEEDED = 4;
 const PERMISSION_DENIED = 7;
 const UNIMPLEMENTED = 12;
+const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
 const forbidden = (message: string, status: number): EtcdError =>
@@ -112,6 +113,22 @@ export function statusError(status: number, detail: string, who: string): EtcdEr
       status,
     },
   );
+}
+
+/** An answer that is not gRPC: a proxy's trouble passes, a server that is not etcd does not. */
+export function httpError(status: number, who: string): EtcdError {
+  const passing = status >= 500 || status === 408 || status === 429;
+  return statusError(passing ? UNAVAILABLE : UNIMPLEMENTED, `HTTP status ${status}`, who);
+}
+
+/** gRPC's error text, percent-encoded in its header. */
+export function decodeMessage(value: string | string[] | undefined): string {
+  const raw = Array.isArray(value) ? value.join(" ") : (value ?? "");
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    return raw;
+  }
 }
 
 /** The token aged, or the users changed: a new token helps, and the request was certainly not carried out. */
