@@ -26,6 +26,7 @@ const TICK_MS = 1_000;
 const EARLY_PINGS = 2;
 /** After an answer, whoever waited for it goes first. */
 const AHEAD_MS = 5;
+const MANY_STREAMS = 16;
 
 export interface StreamHandlers {
   message(bytes: Uint8Array): void;
@@ -159,6 +160,8 @@ export class Connection {
 
   #openAhead(path: string, token: string | undefined): void {
     if (this.#opening !== undefined || this.#streams === 0 || this.#calls > 0) return;
+    // Where few streams are allowed at once (some proxies), none is taken up before it is needed.
+    if ((this.#session.remoteSettings.maxConcurrentStreams ?? Infinity) < MANY_STREAMS) return;
     this.#opening = this.#clock.after(AHEAD_MS, () => {
       this.#opening = undefined;
       if (!this.#alive || this.#streams === 0 || this.#calls > 0) return;
