@@ -6,9 +6,9 @@ import { onAbort } from "../core/waiting.js";
 import { CronJob } from "./cron-job.js";
 import { runFields, runText } from "./cron-lines.js";
 import { addCronStatus } from "./cron-status.js";
-import { commandOf } from "./exec/lookup.js";
+import { commandOf, findCommand } from "./exec/lookup.js";
 import { GuardRoom } from "./exec/room.js";
-import { EXIT } from "./failure.js";
+import { EXIT, UsageError } from "./failure.js";
 import { errorFields } from "./lines.js";
 import type { LogFormat } from "./log.js";
 import { addPassEnvOption, countOption, durationOption } from "./options.js";
@@ -44,7 +44,7 @@ environment, but not what the store is opened with. If office is lost, or this p
 and all it started are ended before another can lead. Told to stop, this program sends SIGTERM and soon SIGKILL.
 at-most-once: if the leader dies on an instant, it is missed and reported.
 at-least-once: the next leader runs it again, with CONCLAVE_ATTEMPT 2.
-Exit codes: 0 stopped on request; 2 bad usage; 3 store unreachable.`;
+Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 126 not executable; 127 not found.`;
 
 export function addCron(program: Command, done: (code: number) => void): void {
   const command = program
@@ -53,9 +53,10 @@ export function addCron(program: Command, done: (code: number) => void): void {
     .description(
       "Runs a command on a schedule: once per scheduled instant, however many machines wait for it.",
     )
+    .usage("<PATTERN> <NAME> [options] -- <command> [args...]")
     .argument("<PATTERN>", "five fields, or six with seconds in front; quote it")
     .argument("<NAME>", "the schedule, and its election")
-    .argument("<command...>", "after --: what to run")
+    .argument("[command...]", "after --: what to run")
     .option("--time-zone <zone>", "whose clock the pattern means (default UTC)")
     .addOption(choice("--mode <mode>", "what a leader's death means", ["at-most-once", "at-least-once"]))
     .addOption(choice("--misfire <policy>", "instants nobody could run in time", ["once", "skip", "all"]))
@@ -85,7 +86,17 @@ function choice(flags: string, description: string, choices: readonly string[]):
 async function cron(pattern: string, name: string, words: string[], options: CronOptions): Promise<number> {
   const command = commandOf(words, "cron PATTERN NAME");
   // What cannot be read is refused before anything is started.
+  if (!/\s/.test(pattern.trim()) && !pattern.startsWith("@"))
+    throw new UsageError(
+      `"${pattern}" is no pattern: quote it, as in conclave cron '0 9 * * *' NAME -- command`,
+    );
   const timetable = await cronTimetable(pattern, options.timeZone ?? "UTC");
+  // An instant is not for those who cannot run it.
+  const found = findCommand(command[0]);
+  if (found.status !== 0) {
+    output(process.stderr).line(`conclave: ${found.why}; nobody stood for office`);
+    return found.status;
+  }
   await using guards = new GuardRoom();
   const store = await openStore(options, { processes: () => guards.pids });
   await using _backend = store.backend;
@@ -98,7 +109,7 @@ async function cron(pattern: string, name: string, words: string[], options: Cro
     backend: store.backend,
     job: (context) => job.run(context, replica),
   });
-  report(replica, options.log);
+  report(replica, options.log, store.where);
   await new Promise<void>((resolve) => onAbort(stop.signal, resolve));
   return EXIT.ok;
 }
@@ -118,7 +129,7 @@ function settings(options: CronOptions): Settings {
   };
 }
 
-function report(replica: Schedule, format: LogFormat): void {
+function report(replica: Schedule, format: LogFormat, where: string): void {
   const out = output(process.stderr);
   const line = (event: string, fields: Record<string, unknown>, text: string): void => {
     const at = Date.now();
@@ -146,5 +157,9 @@ function report(replica: Schedule, format: LogFormat): void {
   );
   const next = replica.next();
   const soon = next === null ? "never" : new Date(next).toISOString();
-  line("scheduled", { next: soon, candidate: replica.election.candidate }, `waiting; next instant ${soon}`);
+  line(
+    "scheduled",
+    { next: soon, candidate: replica.election.candidate },
+    `waiting; next instant ${soon}, kept in ${where}`,
+  );
 }

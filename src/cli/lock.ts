@@ -2,12 +2,13 @@
 import type { Command } from "commander";
 import { candidateId, openCandidate } from "./candidacy.js";
 import { commandOf, findCommand } from "./exec/lookup.js";
-import { openNotes } from "./exec/notes.js";
+import type { Notes } from "./exec/notes.js";
 import { patienceOf } from "./exec/patience.js";
 import { Relay } from "./exec/relay.js";
 import { GuardRoom } from "./exec/room.js";
 import { Wrapper } from "./exec/wrapper.js";
 import { EXIT, UsageError } from "./failure.js";
+import type { Line } from "./lines.js";
 import { addPassEnvOption, durationOption } from "./options.js";
 import { output } from "./output.js";
 import { addStoreOptions, openStore } from "./store.js";
@@ -38,8 +39,9 @@ export function addLock(program: Command, done: (code: number) => void): void {
     .command("lock")
     .summary("run a command under a lock")
     .description("Waits for the lock, runs the command, and gives the lock back.")
+    .usage("<NAME> [options] -- <command> [args...]")
     .argument("<NAME>", "the lock")
-    .argument("<command...>", "after --: what to run")
+    .argument("[command...]", "after --: what to run")
     .option("--try", "do not wait: exit 1 if the lock is not free")
     .addOption(durationOption("--timeout", "wait at most this long for the lock (default for ever)"))
     .addOption(durationOption("--ttl", "how long the lock lasts without a sign of life (default 10s)"))
@@ -68,11 +70,13 @@ async function lockCommand(name: string, words: string[], options: LockCommandOp
   const id = candidateId(options.id);
   // A lock is an election nobody watches.
   await using election = await openCandidate(name, id, { leaseDuration: options.ttl }, store.backend);
+  // Without waiting there is one attempt: how it fails is told once, at the end.
+  const notes = new LockNotes(options.try === true ? () => {} : say);
   const outcome = await new Wrapper({
     election,
     guards,
     relay,
-    notes: openNotes("none", id, election.candidate),
+    notes,
     patience: patienceOf(election.timing, undefined),
     policy: { onExit: "stop", onLoss: "exit", try: options.try === true, timeoutMs: options.timeout },
     command,
@@ -85,9 +89,42 @@ async function lockCommand(name: string, words: string[], options: LockCommandOp
     case "lost":
       say(`lock "${name}" was lost: ${outcome.why}; the command was ended`);
       return EXIT.no;
-    case "taken":
     case "late":
+      if (notes.fault !== undefined) {
+        say(`lock "${name}" could not be had in time, and whether it is free is not known: ${notes.fault}`);
+        return EXIT.unreachable;
+      }
+      say(`lock "${name}" is held by someone else`);
+      return EXIT.no;
+    case "taken":
       say(`lock "${name}" is held by someone else`);
       return EXIT.no;
   }
+}
+
+/** Of the wrapper's lines, only what keeps us from knowing who holds the lock. */
+class LockNotes implements Notes {
+  readonly #say: (text: string) => void;
+  #said: string | undefined;
+  /** Nothing was heard of the lock since. */
+  fault: string | undefined;
+
+  constructor(say: (text: string) => void) {
+    this.#say = say;
+  }
+
+  line({ event, token, reason }: Line): void {
+    if (event === "leader" || event === "elected") this.fault = undefined;
+    // While the command runs its lines come first, and ours could wait for its reader.
+    if (event !== "error" || token !== null || reason === undefined) return;
+    this.fault = reason;
+    if (this.#said !== reason) this.#say(`${reason}; trying again`);
+    this.#said = reason;
+  }
+
+  status(): void {}
+
+  note(): void {}
+
+  async flush(): Promise<void> {}
 }

@@ -29,6 +29,7 @@ Without --backend elections live in files of this user on this machine.
 A URL with a password is better given in CONCLAVE_BACKEND: arguments can be seen by others.`;
 
 const UNKNOWN_FLAG = "error: unknown option '";
+const UNKNOWN_COMMAND = "error: unknown command '";
 
 /** Runs a command line, `argv` without the program's name. Returns the exit code. Never throws. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -62,7 +63,9 @@ function build(done: (code: number) => void): Command {
     .configureOutput({
       outputError: (text, write) => {
         // Said later, with a better suggestion: Commander knows only one of the two names a flag can have.
-        if (!text.startsWith(UNKNOWN_FLAG)) write(`conclave: ${redact(oneLine(text))}\n`);
+        if (text.startsWith(UNKNOWN_FLAG)) return;
+        const lost = text.startsWith(UNKNOWN_COMMAND) && !text.includes("Did you mean");
+        write(`conclave: ${redact(oneLine(text))}${lost ? " (`conclave --help` lists them)" : ""}\n`);
       },
     })
     .addHelpText("after", HELP);

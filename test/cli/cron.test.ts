@@ -149,6 +149,25 @@ describe("conclave cron", () => {
     const none = await inProcess(["cron", "status", "nothing", "--lock-dir", directory]);
     expect(none.code).toBe(1);
     expect(none.out).toMatch(/nobody has run "nothing" yet/);
+    const unquoted = await inProcess(["cron", "0", "9", "*", "*", "*", "x", "--", "true"]);
+    expect(unquoted.code).toBe(2);
+    expect(unquoted.err).toBe(
+      `conclave: "0" is no pattern: quote it, as in conclave cron '0 9 * * *' NAME -- command`,
+    );
+    const idle = await inProcess(["cron", "* * * * *", "x", "--lock-dir", directory]);
+    expect(idle.code).toBe(2);
+    expect(idle.err).toMatch(/write the command after --: conclave cron PATTERN NAME -- command/);
+    const missing = await inProcess([
+      "cron",
+      "* * * * *",
+      "x",
+      "--lock-dir",
+      directory,
+      "--",
+      "no-such-command",
+    ]);
+    expect(missing.code).toBe(127);
+    expect(missing.err).toMatch(/"no-such-command" not found; nobody stood/);
     const wrong = await inProcess(["cron", "99 * * * *", "x", "--lock-dir", directory, "--", "true"]);
     expect(wrong.code).toBe(2);
     expect(wrong.err).toMatch(/cron text "99 \* \* \* \*" cannot be read/);

@@ -89,7 +89,11 @@ describe("conclave lock", () => {
   });
 
   it("bad usage is 2, with a line that helps", async () => {
-    expect((await inProcess(["lock", "deploy"])).code).toBe(2);
+    expect(await inProcess(["lock", "deploy"])).toEqual({
+      code: 2,
+      out: "",
+      err: "conclave: write the command after --: conclave lock NAME -- command",
+    });
     const both = await inProcess([
       "lock",
       "x",
@@ -108,5 +112,20 @@ describe("conclave lock", () => {
     const unknown = await conclave(["lock", "x", "--lock-dir", scratch(), "--", "no-such-command-here"]);
     expect(unknown.code).toBe(127);
     expect(unknown.err).toBe('conclave: "no-such-command-here" not found; the lock was not asked for');
+  });
+
+  it("a store that cannot be asked is not a lock that is held: 3, and it says so while it waits", async () => {
+    const nobody = ["--backend", "etcd://127.0.0.1:1", "--", "true"];
+    const timed = await conclave(["lock", "deploy", "--timeout", "1s", ...nobody]);
+    expect(timed.code).toBe(3);
+    expect(timed.err.split("\n")).toEqual([
+      expect.stringMatching(/^conclave: cannot reach etcd .*; trying again$/),
+      expect.stringMatching(
+        /^conclave: lock "deploy" could not be had in time.* not known: cannot reach etcd/,
+      ),
+    ]);
+    const tried = await conclave(["lock", "deploy", "--try", ...nobody]);
+    expect(tried.code).toBe(3);
+    expect(tried.err).toMatch(/^conclave: cannot reach etcd [^\n]*$/);
   });
 });

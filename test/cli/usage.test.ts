@@ -46,6 +46,7 @@ describe("bad usage", () => {
     await refused(["run", "x", "--lease-durtion=10s"], /Did you mean --lease-duration/);
     await refused(["leader", "x", "--jsno"], /Did you mean --json/);
     await refused(["observ", "x"], /unknown command 'observ' \(Did you mean observe\?\)/);
+    await refused(["qqqqqqqq", "x"], /unknown command 'qqqqqqqq' \(`conclave --help` lists them\)/);
     await refused(["run", "x", "--qqqqqq"], /`conclave run --help` lists them/);
   });
 
