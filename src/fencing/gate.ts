@@ -23,8 +23,10 @@ export interface GateOptions {
 
 export interface Pass {
   readonly token: bigint;
-  /** Aborts when a newer leader has come: settle soon, it waits. */
+  /** Aborts when a newer leader has come (settle soon, it waits), or when nobody waits for the outcome any more. */
   readonly signal: AbortSignal;
+  /** Aborts {@link signal}: the act is to settle soon. It counts until it leaves. */
+  stop(reason: Error): void;
   /** The act has settled. */
   leave(): void;
 }
@@ -84,7 +86,8 @@ export class Gate implements FencedResource<GateActs> {
       this.#running.delete(running);
       resolve();
     };
-    return { token, signal: controller.signal, leave };
+    const stop = (reason: Error): void => controller.abort(reason);
+    return { token, signal: controller.signal, stop, leave };
   }
 
   bind(bearer: Bearer): GateActs {

@@ -4,13 +4,14 @@
  * ones' requests have been answered. For node:http, Express and Fastify.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { describe, isConclaveError } from "../core/errors.js";
+import { ConclaveError, describe, isConclaveError } from "../core/errors.js";
 import type { StaleLeaderError } from "../core/errors.js";
 import type { Pass } from "./gate.js";
 import type { Gate } from "./gate.js";
 import { refusal, staleRefusal, TOKEN_HEADER } from "./http.js";
 import type { Refusal } from "./http.js";
 import { parseToken } from "../core/token.js";
+import { deferred } from "../core/waiting.js";
 
 export interface HttpFenceOptions {
   /**
@@ -34,10 +35,18 @@ export function fenceHandler(
   options: HttpFenceOptions = {},
 ): RequestListener {
   return (request, response) => {
-    void admit(gate, request, response, options).then((refused) => {
-      if (refused === null) handler(request, response);
-      else answer(response, refused);
-    });
+    const pass = async (): Promise<void> => {
+      const served = deferred<void>();
+      const refused = await admit(gate, request, response, options, served.promise);
+      if (refused !== null) return answer(response, refused);
+      try {
+        // Of an asynchronous handler: without it, one whose caller has gone would act beside a newer leader's.
+        await (handler(request, response) as unknown);
+      } finally {
+        served.resolve();
+      }
+    };
+    void pass();
   };
 }
 
@@ -71,23 +80,26 @@ export interface FastifyReplyLike {
 export function fenceHook(
   gate: Gate,
   options: HttpFenceOptions = {},
-): (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<void> {
+): (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<unknown> {
   return async (request, reply) => {
     const refused = await admit(gate, request.raw, reply.raw, options);
-    if (refused !== null)
-      reply
-        .code(refused.status)
-        .headers({ ...refused.headers })
-        .send(refused.body);
+    if (refused === null) return undefined;
+    reply
+      .code(refused.status)
+      .headers({ ...refused.headers })
+      .send(refused.body);
+    // A reply settles when it is sent. If the hook settled before (others may hook into sending), the handler would run.
+    return reply;
   };
 }
 
-/** `null` = let through. Never rejects. */
+/** `null` = let through. Never rejects. `served`: when the handler has settled, if that is known. */
 async function admit(
   gate: Gate,
   request: IncomingMessage,
   response: ServerResponse,
   options: HttpFenceOptions,
+  served: Promise<void> = Promise.resolve(),
 ): Promise<Refusal | null> {
   try {
     if (options.guarded !== undefined && !options.guarded(request)) return null;
@@ -98,10 +110,15 @@ async function admit(
     if (token === undefined)
       return refusal(400, "invalid", `${TOKEN_HEADER} must be one decimal number of at most 20 digits`);
     const pass = await gate.enter(token);
-    // "close" comes for every response, answered or cut off. A gone caller may leave its handler at work:
-    // such a handler should watch pass.signal.
-    if (response.closed || response.destroyed) pass.leave();
-    else response.once("close", pass.leave);
+    if (response.closed || response.destroyed) {
+      pass.leave();
+      return refusal(503, "unavailable", "the caller has gone; nothing was done");
+    }
+    // "close" comes for every response, answered or cut off. A gone caller may leave its handler at work.
+    response.once("close", () => {
+      if (!response.writableFinished) pass.stop(new ConclaveError("state", "the caller has gone"));
+      void served.then(pass.leave);
+    });
     passes.set(request, pass);
     return null;
   } catch (error) {
