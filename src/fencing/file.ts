@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../core/clock.js";
 import { systemClock } from "../core/clock.js";
-import { invalid } from "../core/errors.js";
+import { ConclaveError, invalid } from "../core/errors.js";
 import type { Bearer, FencedResource, FenceOptions } from "../core/fence.js";
 import type { Segment } from "./segments.js";
 import { Segments } from "./segments.js";
@@ -65,11 +65,13 @@ export class FencedFile implements FencedResource<FileActs> {
 
   /** The content, whole, as of one write; `null` = nothing was written yet. */
   async read(): Promise<{ readonly token: bigint; readonly data: Buffer } | null> {
-    for (;;) {
+    for (let before: Segment | null = null; ; ) {
       const newest = await this.#segments.newest();
       if (newest === null) return null;
       const data = await this.#content(newest);
       if (data !== null) return { token: newest.token, data };
+      this.#assertMoved(before, newest);
+      before = newest;
     }
   }
 
@@ -89,13 +91,25 @@ export class FencedFile implements FencedResource<FileActs> {
     make: (newest: Segment | null) => Promise<{ base: number; data: Uint8Array } | null>,
   ): Promise<void> {
     checkToken(token);
-    for (;;) {
+    for (let before: Segment | null = null; ; ) {
       signal?.throwIfAborted();
       const newest = await this.#segments.newest();
       assertFresh(token, newest?.token ?? null);
       const next = await make(newest);
-      if (next !== null && (await this.#segments.add(newest, { token, base: next.base }, next.data))) return;
+      if (next === null) this.#assertMoved(before, newest);
+      else if (await this.#segments.add(newest, { token, base: next.base }, next.data)) return;
+      else continue;
+      before = newest;
     }
+  }
+
+  /** Content is only ever removed after a newer replacement was written: if there is none, it was lost in some other way. */
+  #assertMoved(before: Segment | null, newest: Segment | null): void {
+    if (before === null || before.id !== newest?.id) return;
+    throw new ConclaveError(
+      "conflict",
+      `${this.path} lacks a segment between ${newest.base} and ${newest.number}; restore it, or replace the content`,
+    );
   }
 
   /** `null` = a replacement came in between and removed what we were reading. */

@@ -8,7 +8,7 @@
  * that out; nobody reads numbers that low.
  */
 import { link, mkdir, open, readdir, readFile, rm, stat, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Clock } from "../core/clock.js";
 import { ConclaveError } from "../core/errors.js";
 import { parseToken } from "../core/token.js";
@@ -59,7 +59,7 @@ export class Segments {
   /** One segment; `null` = it is not there (any more). */
   async read(number: number): Promise<Segment | null> {
     const bytes = await readFile(this.#path(number)).catch(absent);
-    return bytes === null ? null : { number, ...decode(bytes, this.#path(number)) };
+    return bytes === null ? null : { number, ...decode(bytes, number, this.#path(number)) };
   }
 
   /** Takes the number after `newest`. `false` = someone else was faster; nothing was written. */
@@ -68,7 +68,10 @@ export class Segments {
     header: Omit<Header, "id" | "parent">,
     data: Uint8Array,
   ): Promise<boolean> {
-    await (this.#ready ??= this.#prepare());
+    await (this.#ready ??= this.#prepare().catch((error: unknown) => {
+      this.#ready = undefined; // perhaps next time
+      throw error;
+    }));
     const number = (newest?.number ?? 0) + 1;
     const id = this.#clock.uniqueId();
     const staged = join(this.#staging, `${process.pid}-${id}`);
@@ -118,7 +121,9 @@ export class Segments {
   }
 
   async #prepare(): Promise<void> {
-    await mkdir(this.#staging, { recursive: true, mode: 0o700 });
+    // Not its parents: a volume that is not mounted would look like a resource that has seen no leader yet.
+    if (await makeDirectory(this.#directory)) await syncDirectory(dirname(this.#directory));
+    await makeDirectory(this.#staging);
     for (const name of await readdir(this.#staging)) {
       const path = join(this.#staging, name);
       const info = await stat(path).catch(absent);
@@ -146,7 +151,7 @@ function encode(header: Header, data: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(`${line}\n`), data]);
 }
 
-function decode(bytes: Buffer, path: string): Header & { data: Buffer } {
+function decode(bytes: Buffer, place: number, path: string): Header & { data: Buffer } {
   const foreign = (): ConclaveError =>
     new ConclaveError(
       "conflict",
@@ -165,8 +170,19 @@ function decode(bytes: Buffer, path: string): Header & { data: Buffer } {
   const number = parseToken(token);
   if (v !== 1 || number === undefined || typeof id !== "string") throw foreign();
   if (parent !== null && typeof parent !== "string") throw foreign();
-  if (typeof base !== "number" || !Number.isSafeInteger(base) || base < 1) throw foreign();
+  if (typeof base !== "number" || !Number.isSafeInteger(base) || base < 1 || base > place) throw foreign();
   return { token: number, id, parent, base, data: bytes.subarray(end + 1) };
+}
+
+/** Whether it was missing. */
+async function makeDirectory(path: string): Promise<boolean> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return false;
+    throw error;
+  }
 }
 
 async function writeDurably(path: string, bytes: Buffer): Promise<void> {
