@@ -6,7 +6,7 @@
 import type { Entry, RecordStore } from "../core/backend.js";
 import type { Clock } from "../core/clock.js";
 import { systemClock } from "../core/clock.js";
-import { ConclaveError, isRetriable } from "../core/errors.js";
+import { ConclaveError, invalid, isRetriable } from "../core/errors.js";
 import type { Bearer, FencedResource, FenceOptions } from "../core/fence.js";
 import { checkName } from "../core/names.js";
 import { bounded, sleep } from "../core/waiting.js";
@@ -125,18 +125,19 @@ export class RecordFence implements FencedResource<RecordActs> {
       // A stale read shows an older token, never a newer one: what it refuses is refused for certain.
       assertFresh(token, current?.token ?? null);
       const ids = [...(current?.ids ?? []), id].slice(-REMEMBERED_WRITES);
-      const next = { token, data: change(current?.data ?? null), ids };
-      if (await this.#write(entry?.version ?? null, next, id, signal)) return { token, data: next.data };
+      const data = change(current?.data ?? null);
+      const text = encode(this.#key, { token, data, ids });
+      if (await this.#write(entry?.version ?? null, text, id, signal)) return { token, data };
       if (race > 0) await sleep(this.#clock, this.#clock.random() * Math.min(race * 2, 50), signal);
     }
     throw new ConclaveError("unavailable", `record "${this.#key}" is written by too many at once; try again`);
   }
 
   /** Whether it was written. If the store does not know, the record itself may: it names its last writers. */
-  async #write(expected: bigint | null, next: Stored, id: string, signal: AbortSignal): Promise<boolean> {
+  async #write(expected: bigint | null, text: string, id: string, signal: AbortSignal): Promise<boolean> {
     try {
       const written = await this.#bounded("writing", signal, (s) =>
-        this.#records.write(this.#key, expected, encode(next), { signal: s }),
+        this.#records.write(this.#key, expected, text, { signal: s }),
       );
       return written !== null;
     } catch (error) {
@@ -156,8 +157,13 @@ export class RecordFence implements FencedResource<RecordActs> {
   }
 }
 
-function encode({ token, ids, data }: Stored): string {
-  return JSON.stringify({ v: FORMAT, token: token.toString(), ids, data });
+/** Nothing is written that could not be read again: nobody would get past it any more. */
+function encode(key: string, { token, ids, data }: Stored): string {
+  const text = JSON.stringify({ v: FORMAT, token: token.toString(), ids, data });
+  if (text.length <= LARGEST_TEXT) return text;
+  throw invalid(
+    `record "${key}" would be ${text.length} characters long, more than ${LARGEST_TEXT}; nothing was written. Keep the data elsewhere`,
+  );
 }
 
 /** What cannot be read is left alone: overwriting it might let an old leader back in. */
