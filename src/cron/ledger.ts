@@ -48,6 +48,10 @@ export interface Ledger {
 }
 
 const LONGEST_NOTE = 300;
+/** Bytes of all runs together, as they are written down: the smallest store takes 64 KiB in one record. */
+const LARGEST_HISTORY = 48 * 1024;
+/** Far beyond any schedule, and still a date. */
+const LAST_TIME = 8e15;
 const FORMAT = 1;
 
 /** Whether a run still has to be settled by somebody. */
@@ -71,12 +75,27 @@ export function record(ledger: Ledger, changed: readonly Run[], keep: number): L
  */
 function trim(runs: readonly Run[], keep: number, fresh: ReadonlySet<number>): Run[] {
   let excess = runs.length - keep;
-  return runs.filter((run) => isOpen(run) || fresh.has(run.at) || excess-- <= 0);
+  const sizes = runs.map(sizeOf);
+  let tooLarge = sizes.reduce((sum, size) => sum + size, 0) - LARGEST_HISTORY;
+  return runs.filter((run, i) => {
+    if (isOpen(run) || fresh.has(run.at) || (excess <= 0 && tooLarge <= 0)) return true;
+    excess--;
+    tooLarge -= sizes[i]!;
+    return false;
+  });
+}
+
+/** The ledger is text within text: a quote takes four characters, a control character seven. */
+function sizeOf(run: Run): number {
+  return Buffer.byteLength(JSON.stringify(JSON.stringify(stored(run))));
+}
+
+function stored(run: Run): Record<string, unknown> {
+  return { ...run, token: run.token.toString() };
 }
 
 export function encodeLedger(ledger: Ledger): string {
-  const runs = ledger.runs.map((run) => ({ ...run, token: run.token.toString() }));
-  return JSON.stringify({ v: FORMAT, cursor: ledger.cursor, runs });
+  return JSON.stringify({ v: FORMAT, cursor: ledger.cursor, runs: ledger.runs.map(stored) });
 }
 
 /** What cannot be read is left alone and reported: guessing might run something twice. */
@@ -89,7 +108,9 @@ export function decodeLedger(text: string): Ledger {
   }
   const { v, cursor, runs } = fields(parsed);
   if (v !== FORMAT || !isTime(cursor) || !Array.isArray(runs)) throw foreign();
-  return { cursor, runs: runs.map(decodeRun) };
+  const decoded = runs.map(decodeRun);
+  if (new Set(decoded.map((run) => run.at)).size < decoded.length) throw foreign();
+  return { cursor, runs: decoded };
 }
 
 const STATES: readonly string[] = [
@@ -106,11 +127,13 @@ const STATES: readonly string[] = [
 function decodeRun(value: unknown): Run {
   const { at, attempt, state, token, by, startedAt, endedAt, note, until, count } = fields(value);
   const number = parseToken(token);
-  if (!isTime(at) || typeof attempt !== "number" || !isState(state) || number === undefined) throw foreign();
+  if (!isTime(at) || !isCount(attempt) || !isState(state) || number === undefined) throw foreign();
   if (typeof by !== "string" || !isTime(startedAt) || (endedAt !== null && !isTime(endedAt))) throw foreign();
   if (note !== null && typeof note !== "string") throw foreign();
-  const several = isTime(until) && typeof count === "number" ? { until, count } : {};
-  return { at, attempt, state, token: number, by, startedAt, endedAt, note, ...several };
+  const run = { at, attempt, state, token: number, by, startedAt, endedAt, note };
+  if (until === undefined && count === undefined) return run;
+  if (!isTime(until) || !isCount(count)) throw foreign();
+  return { ...run, until, count };
 }
 
 function fields(value: unknown): Record<string, unknown> {
@@ -119,7 +142,11 @@ function fields(value: unknown): Record<string, unknown> {
 }
 
 function isTime(value: unknown): value is number {
-  return typeof value === "number" && Number.isFinite(value);
+  return typeof value === "number" && Math.abs(value) <= LAST_TIME;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 function isState(value: unknown): value is RunState {

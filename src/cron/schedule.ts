@@ -37,6 +37,9 @@ export interface Actor {
   readonly now: number;
 }
 
+/** Runs side by side: each stands in the record until it has ended, and a record is small. */
+const MOST_PARALLEL = 50;
+
 export type Decision =
   /** Nothing is due before `until`; `null` = never again. */
   | { readonly kind: "wait"; readonly until: number | null }
@@ -54,19 +57,28 @@ export function decide(
   actor: Actor,
   active: ReadonlySet<number>,
 ): Decision {
-  const busy = active.size > 0 && policy.overlap !== "parallel";
+  const most = policy.overlap === "parallel" ? MOST_PARALLEL : 1;
+  const busy = active.size >= most;
   const again = ledger.runs.find((run) => isUnfinished(run, policy, actor.token) && !active.has(run.at));
   if (again !== undefined) return busy ? { kind: "busy" } : retry(again, policy, actor);
   const first = timetable.next(ledger.cursor);
   if (first === null || first > actor.now) return { kind: "wait", until: first };
   const due = select(timetable, policy, actor.now, first);
-  if (busy && policy.overlap === "wait") return { kind: "busy" };
-  if (busy)
-    return { kind: "note", run: skip(due.all, actor, "the run before was still going on (overlap: skip)") };
+  if (busy) {
+    // What was due before the last run began does not overlap it: it is a misfire, and waits for its turn.
+    const began = Math.max(...ledger.runs.filter((run) => active.has(run.at)).map((run) => run.startedAt));
+    if (policy.overlap === "wait" || first <= began) return { kind: "busy" };
+    return { kind: "note", run: skip(due.all, actor, overlapped(policy)) };
+  }
   if (due.at === null) return { kind: "note", run: skip(due.all, actor, due.why) };
   const passed = passedOver(timetable, due.all, due.at);
   const run = claim(due.at, 1, actor);
   return { kind: "claim", run, skipped: passed.length === 0 ? null : skip(passed, actor, due.why) };
+}
+
+function overlapped({ overlap }: Policy): string {
+  if (overlap === "parallel") return `${MOST_PARALLEL} runs were still going on (overlap: parallel)`;
+  return "the run before was still going on (overlap: skip)";
 }
 
 /** A new leader's first look: what older leaders left behind is settled or will be run again. */

@@ -171,3 +171,62 @@ test("the record survives the store, and what is not ours is refused", () => {
   for (const text of ["", "{}", "[]", '{"v":2,"cursor":1,"runs":[]}', '{"v":1,"cursor":1,"runs":[{}]}'])
     expect(() => decodeLedger(text)).toThrow(/cannot be read by this version/);
 });
+
+test("however large the notes, the record stays one that can be read", () => {
+  let ledger = at(0);
+  for (let n = 1; n <= 300; n++) {
+    const note = ['"\u0000', "電話", "plain"][n % 3]!.repeat(5_000);
+    ledger = record(ledger, [{ ...run(n * 1000, "failed"), note, by: `"${"\\".repeat(98)}"` }], 200);
+  }
+  const text = encodeLedger(ledger);
+  expect(Buffer.byteLength(JSON.stringify(text))).toBeLessThan(60 * 1024); // the file store takes 64 KiB
+  expect(decodeLedger(text)).toEqual(ledger);
+  expect(ledger.runs.length).toBeGreaterThan(20);
+  expect(ledger.runs.at(-1)).toMatchObject({ at: 300_000 });
+  // What is not settled yet is no history, and stays.
+  const open = record(ledger, [run(1, "running")], 200);
+  expect(record(open, [{ ...run(301_000, "failed"), note: "x".repeat(900) }], 200).runs[0]).toMatchObject({ at: 1 });
+});
+
+test("side by side has a bound: a job that never ends must not fill the store", () => {
+  const parallel: Policy = { ...policy, overlap: "parallel" };
+  const instants = Array.from({ length: 50 }, (_, n) => (n + 1) * 1000);
+  const ledger = at(50_000, ...instants.map((instant) => run(instant, "running", 5n)));
+  expect(decide(ledger, ticks, parallel, actor(51_000), new Set(instants))).toMatchObject({
+    kind: "note",
+    run: { at: 51_000, state: "skipped" },
+  });
+  expect(decide(ledger, ticks, parallel, actor(51_000), new Set(instants.slice(1)))).toMatchObject({
+    kind: "claim",
+    run: { at: 51_000 },
+  });
+});
+
+test("what stands in the record is checked: times, attempts and counts that cannot be", () => {
+  const good = JSON.parse(encodeLedger(at(1000, run(1000, "done")))) as { runs: Record<string, unknown>[] };
+  const hostile: Record<string, unknown>[] = [
+    { cursor: 1e300 },
+    { cursor: -9e15 },
+    ...[1e300, "1000", null].map((value) => ({ runs: [{ ...good.runs[0], at: value }] })),
+    ...[1e300, -1, 1.5, "1"].map((attempt) => ({ runs: [{ ...good.runs[0], attempt }] })),
+    { runs: [{ ...good.runs[0], startedAt: 1e300 }] },
+    { runs: [{ ...good.runs[0], until: 1e300, count: 2 }] },
+    { runs: [{ ...good.runs[0], until: 2000, count: -7 }] },
+    { runs: [null] },
+    { runs: [good.runs[0], good.runs[0]] },
+  ];
+  for (const change of hostile)
+    expect(() => decodeLedger(JSON.stringify({ ...good, ...change }))).toThrow(/cannot be read/);
+});
+
+test("catching up with all is in turn, also where overlaps are skipped: what was due before a run began is no overlap", () => {
+  const all: Policy = { ...policy, misfire: "all" };
+  // 6000 to 8000 were due when the run of 6000 began at 8100; 9000 came while it went on.
+  const ledger = at(6000, { ...run(6000, "running", 5n), startedAt: 8100 });
+  expect(decide(ledger, ticks, all, actor(9050), new Set([6000]))).toEqual({ kind: "busy" });
+  const caughtUp = at(8000, { ...run(8000, "running", 5n), startedAt: 8100 });
+  expect(decide(caughtUp, ticks, all, actor(9050), new Set([8000]))).toMatchObject({
+    kind: "note",
+    run: { at: 9000, state: "skipped" },
+  });
+});
