@@ -66,6 +66,8 @@ export async function readHistory(
 }
 
 const HISTORY_ATTEMPT_MS = 5_000;
+/** The longest a single timer lasts: more would end the job at once, or early. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 export class Schedule implements AsyncDisposable {
   readonly name: string;
@@ -82,6 +84,9 @@ export class Schedule implements AsyncDisposable {
   /** @internal Use {@link schedule}. */
   constructor(options: ScheduleOptions, timetable: Timetable) {
     const policy = policyOf(options);
+    const { job, timeoutMs } = options;
+    if (typeof job !== "function") throw invalid(`job must be a function, got ${typeof job}`);
+    if (timeoutMs !== undefined) inRange("timeoutMs", timeoutMs, 1, LONGEST_TIMEOUT_MS);
     this.#clock = options.clock ?? systemClock;
     this.election = new Election(options);
     this.name = this.election.name;
@@ -89,9 +94,10 @@ export class Schedule implements AsyncDisposable {
     this.#events = new CronEmitter(this.name);
     this.#store = new LedgerStore(options.backend, this.name, this.#clock, this.election.timing.attemptMs);
     if (this.next() === null) throw invalid("the pattern never fires again; nothing was scheduled");
-    const { job, timeoutMs } = options;
     const closed = this.#closed.signal;
-    const common = { timetable, policy, job, timeoutMs, store: this.#store, clock: this.#clock, closed };
+    const since = this.#clock.wall();
+    const [store, clock] = [this.#store, this.#clock];
+    const common = { timetable, policy, job, timeoutMs, store, clock, since, closed };
     this.election.on("error", ({ error }) => this.#events.emit("error", { error }));
     this.#running = this.election.run(
       (term) =>
@@ -141,9 +147,9 @@ function policyOf(options: ScheduleOptions): Policy {
     misfire: oneOf("misfire", options.misfire ?? "once", ["skip", "once", "all"]),
     overlap: oneOf("overlap", options.overlap ?? "skip", ["skip", "wait", "parallel"]),
     graceMs: inRange("graceMs", options.graceMs ?? 60_000, 0, Number.MAX_SAFE_INTEGER),
-    maxCatchUp: inRange("maxCatchUp", options.maxCatchUp ?? 100, 1, 10_000),
-    maxAttempts: inRange("maxAttempts", options.maxAttempts ?? 10, 1, 1_000_000),
-    keep: inRange("keep", options.keep ?? 50, 1, 200),
+    maxCatchUp: whole("maxCatchUp", options.maxCatchUp ?? 100, 1, 10_000),
+    maxAttempts: whole("maxAttempts", options.maxAttempts ?? 10, 1, 1_000_000),
+    keep: whole("keep", options.keep ?? 50, 1, 200),
   };
 }
 
@@ -155,4 +161,9 @@ function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]):
 function inRange(name: string, value: number, least: number, most: number): number {
   if (Number.isFinite(value) && value >= least && value <= most) return value;
   throw invalid(`${name} is ${value}; it must lie between ${least} and ${most}`);
+}
+
+function whole(name: string, value: number, least: number, most: number): number {
+  if (Number.isInteger(value)) return inRange(name, value, least, most);
+  throw invalid(`${name} is ${value}; it must be a whole number`);
 }

@@ -11,7 +11,7 @@ export interface JobContext {
   readonly attempt: number;
   /** Leadership under which it runs: `term.token` fences what the job writes. */
   readonly term: Term;
-  /** Aborts when the term ends or the time limit is reached. */
+  /** Aborts when the term ends or the time limit is reached. A job that stops early throws: to return is to be done. */
   readonly signal: AbortSignal;
 }
 
@@ -21,6 +21,8 @@ export interface Ending {
   readonly state: Extract<RunState, "done" | "failed" | "timed-out" | "interrupted">;
   readonly note: string | null;
   readonly error?: unknown;
+  /** It returned, but after it had been told to stop: whether it did all of its work, only the job knows. */
+  readonly told?: boolean;
 }
 
 export interface RunningJob {
@@ -54,7 +56,7 @@ export function startJob(
   });
   const working = begin(job, { ...context, signal: controller.signal });
   const finished = working.then(
-    (): Ending => ({ state: "done", note: null }),
+    (): Ending => ({ state: "done", note: null, told: term.signal.aborted }),
     (error: unknown): Ending =>
       term.signal.aborted
         ? { state: "interrupted", note: "the term ended during the run", error }

@@ -9,7 +9,7 @@ import { startJob } from "./job.js";
 import type { Ledger, Run } from "./ledger.js";
 import { record } from "./ledger.js";
 import type { Actor, Policy } from "./schedule.js";
-import { applyClaim, applyEnd, decide, takeOver } from "./schedule.js";
+import { applyClaim, applyEnd, decide, firstLedger, takeOver } from "./schedule.js";
 import type { LedgerStore } from "./store.js";
 import type { Timetable } from "./timetable.js";
 
@@ -22,6 +22,8 @@ export interface LeaderOptions {
   readonly store: LedgerStore;
   readonly clock: Clock;
   readonly events: CronEmitter;
+  /** When this replica was started, by its wall clock. */
+  readonly since: number;
   /** Aborts when the schedule is closed: from then on the store is not asked and nothing is told. */
   readonly closed: AbortSignal;
 }
@@ -32,6 +34,12 @@ const LONGEST_SLEEP_MS = 5_000;
 const RETRY_MS = 250;
 /** A clock this far before the last instant dealt with is worth an error, not just a wait. */
 const CLOCK_BEHIND_MS = 60_000;
+
+/** At least once: rather once more than not at all. */
+const DOUBTFUL: Ending = {
+  state: "interrupted",
+  note: "it returned after the term had ended: whether it was done is not known",
+};
 
 export class ScheduleLeader {
   readonly #o: LeaderOptions;
@@ -64,17 +72,21 @@ export class ScheduleLeader {
 
   /** Seals the ledger under our token: from here on older leaders can claim nothing. */
   async #takeOver(): Promise<void> {
-    const { policy, events } = this.#o;
+    const { policy, events, timetable, since } = this.#o;
     // Of all tries: one whose answer got lost may be the one that was written, and a later one then finds nothing to do.
     const missed = new Map<number, Run>();
-    const { now } = this.#actor();
+    const actor = this.#actor();
     await this.#update((stored) => {
-      const taken = takeOver(stored ?? { cursor: now, runs: [] }, policy, this.#actor());
+      const taken =
+        stored === null
+          ? firstLedger(timetable, policy, actor, since)
+          : takeOver(stored, policy, this.#actor());
       for (const run of taken.missed) missed.set(run.at, run);
       return taken.ledger;
     });
     for (const run of this.#ledger.runs) {
-      if (run.state === "missed" && run.note === missed.get(run.at)?.note) events.report(run);
+      const told = missed.get(run.at);
+      if (run.state === told?.state && run.note === told.note) events.report(run);
     }
   }
 
@@ -139,8 +151,9 @@ export class ScheduleLeader {
     this.#active.set(at, tracked);
   }
 
-  async #finish(run: Run, ending: Ending, durationMs: number): Promise<void> {
+  async #finish(run: Run, settled: Ending, durationMs: number): Promise<void> {
     const { events, policy, clock, closed } = this.#o;
+    const ending = policy.mode === "at-least-once" && settled.told === true ? DOUBTFUL : settled;
     const { metrics } = events;
     metrics.lastDurationMs = durationMs;
     if (ending.state === "done") metrics.done++;

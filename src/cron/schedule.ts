@@ -81,6 +81,25 @@ function overlapped({ overlap }: Policy): string {
   return "the run before was still going on (overlap: skip)";
 }
 
+/**
+ * Nobody has led this schedule yet, by the store. What has passed since this
+ * replica was started is due, or told: at most once, the record may also have
+ * been removed, and those instants run already.
+ */
+export function firstLedger(
+  timetable: Timetable,
+  policy: Policy,
+  actor: Actor,
+  since: number,
+): { ledger: Ledger; missed: Run[] } {
+  const ledger = { cursor: Math.min(since, actor.now), runs: [] };
+  const first = timetable.next(ledger.cursor);
+  if (policy.mode === "at-least-once" || first === null || first > actor.now) return { ledger, missed: [] };
+  const all = [first, ...timetable.latest(first, actor.now, policy.maxCatchUp)];
+  const passed = skip(all, actor, "there was no record of this schedule yet: whether it was run is not known");
+  return { ledger: record(ledger, [passed], policy.keep), missed: [passed] };
+}
+
 /** A new leader's first look: what older leaders left behind is settled or will be run again. */
 export function takeOver(ledger: Ledger, policy: Policy, actor: Actor): { ledger: Ledger; missed: Run[] } {
   const missed: Run[] = [];

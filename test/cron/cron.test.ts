@@ -175,6 +175,12 @@ test("wrong options are refused before anything is scheduled", async () => {
   await expect(schedule({ ...options, cron: "x" })).rejects.toMatchObject({ code: "invalid" });
   await expect(schedule({ ...options, cron: "0 0 31 2 *" })).rejects.toThrow(/never fires/);
   await expect(schedule({ ...options, keep: 0 })).rejects.toMatchObject({ code: "invalid" });
+  for (const timeoutMs of [0, -1, NaN, Infinity, 2 ** 31])
+    await expect(schedule({ ...options, timeoutMs })).rejects.toThrow(/timeoutMs is/);
+  for (const bad of [{ maxCatchUp: 1.5 }, { keep: 1.5 }, { maxAttempts: NaN }, { graceMs: -1 }])
+    await expect(schedule({ ...options, ...bad })).rejects.toMatchObject({ code: "invalid" });
+  const noJob = { ...options, job: undefined } as Partial<ScheduleOptions> as ScheduleOptions;
+  await expect(schedule(noJob)).rejects.toMatchObject({ code: "invalid" });
   await expect(schedule({ ...options, mode: "twice" as "at-most-once" })).rejects.toThrow(/mode is "twice"/);
 });
 

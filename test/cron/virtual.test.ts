@@ -1,7 +1,7 @@
 /** Schedules in virtual time: single stories. Whatever chance can do to them is the simulator's business. */
 import { expect, test } from "vitest";
 import { everyTimetable, schedule } from "../../src/cron/index.js";
-import type { Job, ScheduleOptions } from "../../src/cron/index.js";
+import type { Job, Run, ScheduleOptions } from "../../src/cron/index.js";
 import { ConclaveError, memoryBackend } from "../../src/index.js";
 import type { Backend } from "../../src/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
@@ -89,4 +89,91 @@ test("a miss is told by an event also if the answer of the store got lost", asyn
   expect(losses).toBeGreaterThan(1);
   expect(missed).toHaveLength(1);
   await within(clock, 10_000, heir.close());
+});
+
+test("after an outage every instant runs in turn with misfire all, whatever the overlap policy", async () => {
+  for (const overlap of ["skip", "wait", "parallel"] as const) {
+    const clock = new VirtualClock();
+    const backend = memoryBackend({ clock });
+    const ran: number[] = [];
+    let jobMs = 0;
+    const job: Job = async ({ scheduledAt }) => {
+      ran.push(scheduledAt.getTime());
+      if (jobMs > 0) await new Promise<void>((resolve) => clock.after(jobMs, resolve));
+    };
+    const all = { ...options(clock, backend, job), misfire: "all", overlap } as const;
+    const before = await schedule(all);
+    await clock.advance(2_500);
+    await within(clock, 10_000, before.close());
+    await clock.advance(6_000); // nobody is there
+    jobMs = 30; // and a job takes its time
+    const skipped: number[] = [];
+    const after = await schedule(all);
+    after.on("skipped", ({ run }) => void skipped.push(run.at));
+    await clock.advance(5_000);
+    await within(clock, 10_000, after.close());
+    const gaps = ran.slice(1).map((at, i) => at - ran[i]!);
+    expect(new Set(gaps)).toEqual(new Set([1_000]));
+    expect(ran.length).toBeGreaterThan(10);
+    expect(skipped).toEqual([]);
+  }
+});
+
+test("at least once: a job that returns because it was told to stop is not taken for done", async () => {
+  const clock = new VirtualClock();
+  const backend = memoryBackend({ clock });
+  const attempts: string[] = [];
+  const job: Job = ({ scheduledAt, attempt, signal }) => {
+    attempts.push(`${scheduledAt.getTime() / 1_000}#${attempt}`);
+    // As loops do it: `if (signal.aborted) return;`
+    return new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+  };
+  const first = await schedule({ ...options(clock, backend, job), mode: "at-least-once" });
+  await clock.advance(1_500);
+  await within(clock, 10_000, first.close());
+  expect((await first.history())?.runs[0]).toMatchObject({ state: "interrupted" });
+  const instant = attempts[0]!.split("#")[0]!;
+  const second = await schedule({ ...options(clock, backend, job), mode: "at-least-once" });
+  await clock.advance(1_500);
+  await within(clock, 10_000, second.close());
+  expect(attempts.slice(0, 2)).toEqual([`${instant}#1`, `${instant}#2`]);
+});
+
+test("instants between the start of a replica and the very first leader are not lost in silence", async () => {
+  for (const mode of ["at-most-once", "at-least-once"] as const) {
+    const clock = new VirtualClock();
+    const backend = memoryBackend({ clock });
+    let broken = true;
+    const slow: Backend = {
+      name: backend.name,
+      guarantees: backend.guarantees,
+      timing: backend.timing,
+      campaign: (candidacy, call) =>
+        broken
+          ? Promise.reject(new ConclaveError("unavailable", "the store is not up yet"))
+          : backend.campaign(candidacy, call),
+      observe: (election, call) => backend.observe(election, call),
+      records: backend.records,
+      [Symbol.asyncDispose]: async () => {},
+    };
+    const since = clock.wall();
+    const ran: number[] = [];
+    const skipped: Run[] = [];
+    const job: Job = ({ scheduledAt }) => void ran.push(scheduledAt.getTime());
+    const replica = await schedule({ ...options(clock, slow, job), mode, misfire: "all" });
+    replica.on("skipped", ({ run }) => void skipped.push(run));
+    await clock.advance(4_000);
+    broken = false;
+    await clock.advance(6_000);
+    await within(clock, 10_000, replica.close());
+    const first = SECOND.next(since);
+    if (mode === "at-least-once") {
+      expect(ran[0]).toBe(first);
+      expect(skipped).toEqual([]);
+    } else {
+      // Whether there was a record once, and somebody ran them, nobody knows.
+      expect(skipped).toHaveLength(1);
+      expect(skipped[0]).toMatchObject({ at: first, until: ran[0]! - 1_000 });
+    }
+  }
 });

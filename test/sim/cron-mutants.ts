@@ -159,6 +159,11 @@ const BROKEN: readonly Omit<Mutant, "subject">[] = [
     ],
   },
   {
+    name: "cron: a backlog counts as overlap",
+    rule: "what was due before a run began waits for its turn",
+    edits: [{ file: SCHEDULE, find: "|| first <= began)", replace: ")" }],
+  },
+  {
     name: "cron: how an old run ended is dropped at once",
     rule: "whatever is not run is reported (a bug that the simulator found)",
     edits: [{ file: LEDGER, find: "isOpen(run) || fresh.has(run.at) ||", replace: "isOpen(run) ||" }],

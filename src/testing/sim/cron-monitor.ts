@@ -58,6 +58,8 @@ export class CronMonitor {
   readonly #monitor: Monitor;
   /** The schedule's beginning: the cursor of its first ledger. */
   #origin: number | undefined;
+  /** The ledger being looked at may be the first there is. */
+  #beginning = false;
   #token = -1n;
   #cursor = -Infinity;
   #wroteAt = -Infinity;
@@ -92,6 +94,7 @@ export class CronMonitor {
     const ledger = decodeLedger(fenced.data);
     this.#monitor.note(`ledger: cursor ${ledger.cursor} by ${token}`);
     if (this.#powerLost) this.#recover(ledger);
+    this.#beginning = this.#origin === undefined || this.#powerLost;
     this.#origin ??= ledger.cursor;
     if (token < this.#token)
       this.#violate("cron-ledger", `token ${token} wrote the ledger after ${this.#token}`);
@@ -213,12 +216,20 @@ export class CronMonitor {
 
   /** Whether the policy lets instants be passed over that the clock of whoever did it called due. */
   #maySkip(run: Run): boolean {
-    const { misfire, overlap, graceMs, maxCatchUp } = this.#plan;
-    if (overlap === "skip") return true;
+    const { mode, misfire, overlap, graceMs, maxCatchUp } = this.#plan;
+    if (this.#beginning && mode === "at-most-once") return true;
+    if (overlap === "skip" && this.#overlapped(run)) return true;
     const last = run.until ?? run.at;
     if (misfire === "skip") return last < run.startedAt - graceMs;
     const newer = misfire === "once" ? 1 : maxCatchUp;
     return this.#timetable.latest(last, run.startedAt, newer).length === newer;
+  }
+
+  /** Whether the same leader had begun another before this one was due. */
+  #overlapped(run: Run): boolean {
+    for (const { run: other } of this.#known.values())
+      if (other.token === run.token && other.attempt > 0 && other.startedAt < run.at) return true;
+    return false;
   }
 
   #account(at: number): void {
