@@ -96,7 +96,11 @@ export function firstLedger(
   const first = timetable.next(ledger.cursor);
   if (policy.mode === "at-least-once" || first === null || first > actor.now) return { ledger, missed: [] };
   const all = [first, ...timetable.latest(first, actor.now, policy.maxCatchUp)];
-  const passed = skip(all, actor, "there was no record of this schedule yet: whether it was run is not known");
+  const passed = skip(
+    all,
+    actor,
+    "there was no record of this schedule yet: whether it was run is not known",
+  );
   return { ledger: record(ledger, [passed], policy.keep), missed: [passed] };
 }
 

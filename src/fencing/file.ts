@@ -65,7 +65,7 @@ export class FencedFile implements FencedResource<FileActs> {
 
   /** The content, whole, as of one write; `null` = nothing was written yet. */
   async read(): Promise<{ readonly token: bigint; readonly data: Buffer } | null> {
-    for (let before: Segment | null = null; ; ) {
+    for (let before: Segment | null = null; ;) {
       const newest = await this.#segments.newest();
       if (newest === null) return null;
       const data = await this.#content(newest);
@@ -91,7 +91,7 @@ export class FencedFile implements FencedResource<FileActs> {
     make: (newest: Segment | null) => Promise<{ base: number; data: Uint8Array } | null>,
   ): Promise<void> {
     checkToken(token);
-    for (let before: Segment | null = null; ; ) {
+    for (let before: Segment | null = null; ;) {
       signal?.throwIfAborted();
       const newest = await this.#segments.newest();
       assertFresh(token, newest?.token ?? null);

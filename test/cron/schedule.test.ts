@@ -185,7 +185,9 @@ test("however large the notes, the record stays one that can be read", () => {
   expect(ledger.runs.at(-1)).toMatchObject({ at: 300_000 });
   // What is not settled yet is no history, and stays.
   const open = record(ledger, [run(1, "running")], 200);
-  expect(record(open, [{ ...run(301_000, "failed"), note: "x".repeat(900) }], 200).runs[0]).toMatchObject({ at: 1 });
+  expect(record(open, [{ ...run(301_000, "failed"), note: "x".repeat(900) }], 200).runs[0]).toMatchObject({
+    at: 1,
+  });
 });
 
 test("side by side has a bound: a job that never ends must not fill the store", () => {

@@ -3,7 +3,14 @@ import { createServer, request as httpRequest } from "node:http";
 import type { RequestListener, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { fenceHandler, fenceHook, fenceMiddleware, Gate, passOf, tokenFetch } from "../../src/fencing/index.js";
+import {
+  fenceHandler,
+  fenceHook,
+  fenceMiddleware,
+  Gate,
+  passOf,
+  tokenFetch,
+} from "../../src/fencing/index.js";
 import { StaleLeaderError } from "../../src/index.js";
 
 const open: Server[] = [];
@@ -50,7 +57,20 @@ test("whatever is not one plain decimal token is refused, and the handler is not
       response.end();
     }),
   );
-  const bad = ["", "-1", "+1", "1e3", "0x10", "1.0", "1n", "1_000", "١", "1,2", `${10n ** 20n}`, "9".repeat(9000)];
+  const bad = [
+    "",
+    "-1",
+    "+1",
+    "1e3",
+    "0x10",
+    "1.0",
+    "1n",
+    "1_000",
+    "١",
+    "1,2",
+    `${10n ** 20n}`,
+    "9".repeat(9000),
+  ];
   for (const text of bad) {
     const status = await raw(url, ["Fencing-Token", Buffer.from(text).toString("latin1")]);
     expect([text.slice(0, 30), status]).toEqual([text.slice(0, 30), 400]);

@@ -100,9 +100,10 @@ test("failing renewals are counted, and so is the time in jeopardy", async () =>
   expect(after("conclave_renewal_duration_seconds_count")).toBeGreaterThanOrEqual(2);
 });
 
-test("alert rules name only metrics that exist", async () => {
-  const metrics = new ElectionMetrics();
-  const known = new Set((await metrics.registry.getMetricsAsJSON()).map(({ name }) => name));
+test("alert rules name only metrics that exist, and missed runs are among them", async () => {
+  const { registry } = new ElectionMetrics();
+  void new ScheduleMetrics({ registry });
+  const known = new Set((await registry.getMetricsAsJSON()).map(({ name }) => name));
   const rules = await readFile(
     new URL("../../deploy/prometheus/conclave.rules.yaml", import.meta.url),
     "utf8",
@@ -112,6 +113,7 @@ test("alert rules name only metrics that exist", async () => {
   expect(expressions.length).toBeGreaterThanOrEqual(5);
   expect(named.length).toBeGreaterThanOrEqual(expressions.length);
   for (const name of named) expect(known, name).toContain(name);
+  for (const name of ["missed", "runs", "skipped"]) expect(named).toContain(`conclave_cron_${name}_total`);
 });
 
 test("two candidates of one election in one process: leading if either leads", async () => {
