@@ -93,9 +93,9 @@ export function firstLedger(
   since: number,
 ): { ledger: Ledger; missed: Run[] } {
   const ledger = { cursor: Math.min(since, actor.now), runs: [] };
-  const first = timetable.next(ledger.cursor);
-  if (policy.mode === "at-least-once" || first === null || first > actor.now) return { ledger, missed: [] };
-  const all = [first, ...timetable.latest(first, actor.now, policy.maxCatchUp)];
+  const oldest = timetable.next(ledger.cursor);
+  if (policy.mode === "at-least-once" || oldest === null || oldest > actor.now) return { ledger, missed: [] };
+  const all = [oldest, ...timetable.latest(oldest, actor.now, policy.maxCatchUp)];
   const passed = skip(
     all,
     actor,
