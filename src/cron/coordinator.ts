@@ -25,7 +25,8 @@ export function nodeCronCoordinator(backend: Backend): RunCoordinator {
   return {
     async shouldRun(key) {
       const [, task, slot] = KEY.exec(key) ?? [];
-      if (!task || !slot)
+      // A slot that is no date would be written down as null, and nobody could read the record any more.
+      if (!task || !slot || Number.isNaN(Date.parse(slot)))
         throw invalid("the key is not a task's name and a slot; name the task in node-cron's options");
       return claimSlot(backend, checkName(`cron.node.${task}`), Date.parse(slot));
     },

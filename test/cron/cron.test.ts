@@ -211,6 +211,14 @@ test("node-cron's own tasks: of several coordinators one says yes, for ever", as
   await expect(coordinators[0]!.shouldRun("no slot", 1000)).rejects.toMatchObject({ code: "invalid" });
 });
 
+test("node-cron: a key that is no slot is refused, and spoils nothing", async () => {
+  const coordinator = nodeCronCoordinator(memoryBackend());
+  for (const key of ["bill", "bill:", ":2026-11-16T09:00:00Z", "bill:2026-13-45T99:99:99Z", "a\nb:2026-11-16T09:00:00Z"])
+    await expect(coordinator.shouldRun(key, 1000)).rejects.toMatchObject({ code: "invalid" });
+  expect(await coordinator.shouldRun("bill:2026-11-16T09:00:00.000Z", 1000)).toBe(true);
+  expect(await coordinator.shouldRun("bill:2026-11-16T09:00:00Z", 1000)).toBe(false);
+});
+
 test("node-cron itself, five tasks as if on five replicas: every second once", async () => {
   const { createTask } = await import("node-cron");
   const backend = memoryBackend();
