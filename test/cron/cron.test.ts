@@ -213,7 +213,13 @@ test("node-cron's own tasks: of several coordinators one says yes, for ever", as
 
 test("node-cron: a key that is no slot is refused, and spoils nothing", async () => {
   const coordinator = nodeCronCoordinator(memoryBackend());
-  for (const key of ["bill", "bill:", ":2026-11-16T09:00:00Z", "bill:2026-13-45T99:99:99Z", "a\nb:2026-11-16T09:00:00Z"])
+  for (const key of [
+    "bill",
+    "bill:",
+    ":2026-11-16T09:00:00Z",
+    "bill:2026-13-45T99:99:99Z",
+    "a\nb:2026-11-16T09:00:00Z",
+  ])
     await expect(coordinator.shouldRun(key, 1000)).rejects.toMatchObject({ code: "invalid" });
   expect(await coordinator.shouldRun("bill:2026-11-16T09:00:00.000Z", 1000)).toBe(true);
   expect(await coordinator.shouldRun("bill:2026-11-16T09:00:00Z", 1000)).toBe(false);

@@ -16,6 +16,7 @@ import {
   MemoryFence,
   RecordFence,
 } from "../../src/fencing/index.js";
+import { deferred } from "../../src/core/waiting.js";
 import { Segments } from "../../src/fencing/segments.js";
 import { Election, memoryBackend, openBackend, StaleLeaderError, systemClock } from "../../src/index.js";
 import type { RecordStore, Term } from "../../src/index.js";
@@ -183,13 +184,39 @@ test(`${TIMES} times in one process: memory and gate`, async () => {
   }
 });
 
+test(`${TIMES} times: stopped within its act, at the gate`, async () => {
+  for (let round = 0; round < TIMES; round++) {
+    const gate = new Gate();
+    const acts: string[] = [];
+    const [begun, told, goOn] = [deferred<void>(), deferred<void>(), deferred<void>()];
+    const old = gate.run(33n, async ({ signal }) => {
+      signal.addEventListener("abort", () => told.resolve());
+      begun.resolve();
+      await goOn.promise;
+      acts.push("old");
+    });
+    await begun.promise;
+    const newer = gate.run(34n, () => void acts.push("new"));
+    await told.promise; // a newer one has come, and waits
+    await expect(gate.run(33n, () => void acts.push("old again"))).rejects.toThrow(StaleLeaderError);
+    expect(acts).toEqual([]);
+    goOn.resolve();
+    await Promise.all([old, newer]);
+    expect(acts).toEqual(["old", "new"]);
+  }
+});
+
 test(`${TIMES} times: stopped within the record's own read and write`, async () => {
   for (let round = 0; round < TIMES; round++) {
     const { records } = memoryBackend();
     const newer = new RecordFence({ records, name: "r" });
     let between = async (): Promise<void> => {};
     const slow: RecordStore = {
-      read: (key, options) => records.read(key, options),
+      read: async (key, options) => {
+        const entry = await records.read(key, options);
+        if (round % 2 === 0) await between(); // on the way back from the store, or on the way there
+        return entry;
+      },
       write: async (key, expected, record, options) => {
         await between();
         return records.write(key, expected, record, options);
