@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { backends } from "../support/backends.js";
 import { temporary } from "../fencing/rooms.js";
+import type { TestProcess } from "../support/processes.js";
 import { Crew } from "./crew.js";
 import type { Verdict } from "./crew.js";
 
@@ -33,11 +34,21 @@ function seeded(seed: number): () => number {
   };
 }
 
-async function disturb(crew: Crew, random: () => number): Promise<void> {
+/** Dies in the middle of a run: what chance seldom hits. */
+async function dieInRun(crew: Crew, leader: TestProcess): Promise<void> {
+  leader.child.send("die");
+  await Promise.race([leader.exited, sleep(5_000)]);
+  if (leader.running) leader.child.send("live");
+  else await crew.hire();
+}
+
+async function disturb(crew: Crew, random: () => number, inRun: boolean): Promise<void> {
   await nearTick(random);
   const leader = crew.leader();
   if (leader === undefined) return;
-  if (random() < 0.5) {
+  if (inRun) {
+    await dieInRun(crew, leader);
+  } else if (random() < 0.5) {
     leader.signal("SIGKILL");
     await leader.exited;
     await crew.hire();
@@ -59,7 +70,7 @@ async function chaos(crew: Crew): Promise<void> {
   await Promise.all(Array.from({ length: REPLICAS }, () => crew.hire()));
   let cuts = 0;
   for (let disturbances = 0; crew.done() < TICKS; disturbances++) {
-    await disturb(crew, random);
+    await disturb(crew, random, disturbances % 3 === 1);
     await crew.gather();
     if (cuts < 2 && crew.done() > ((cuts + 1) * TICKS) / 3) {
       cuts++;
@@ -100,6 +111,9 @@ describe.each(backends)("cron on $name", (room) => {
       expect(most!.duplicates).toEqual([]);
       expect(most!.unaccounted).toEqual([]);
       expect(least!.notDone).toEqual([]);
+      // Else nothing was tried.
+      expect(most!.reported).toBeGreaterThan(0);
+      expect(least!.repeats).toBeGreaterThan(0);
     },
   );
 

@@ -1,7 +1,8 @@
 /**
  * One replica of a schedule that ticks every second. Arguments: URL of the
  * store, name, mode, file that every run is written to. Says what happens, line
- * by line; told "cut" or "mend", it loses or regains its store.
+ * by line; told "cut" or "mend", it loses or regains its store; told "die", it
+ * dies in the middle of its next run (unless told "live" before).
  */
 import { appendFileSync } from "node:fs";
 import { schedule } from "../../../src/cron/index.js";
@@ -12,8 +13,10 @@ import { say } from "../../support/say.js";
 
 const [url, name, mode, log] = process.argv.slice(2);
 const store = new Cuttable(await openBackend(url));
+let doomed = false;
 process.on("message", (message) => {
   if (message === "cut" || message === "mend") store.cut = message === "cut";
+  if (message === "die" || message === "live") doomed = message === "die";
 });
 
 /** In one write each, so that no kill leaves half a line. */
@@ -31,6 +34,7 @@ const replica = await schedule({
   job: async ({ scheduledAt, attempt, term }) => {
     const run = { at: scheduledAt.getTime(), attempt, pid: process.pid, token: `${term.token}` };
     note({ event: "begin", ...run });
+    if (doomed) process.kill(process.pid, "SIGKILL");
     await new Promise((resolve) => setTimeout(resolve, 20));
     note({ event: "done", ...run });
   },
