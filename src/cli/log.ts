@@ -42,6 +42,9 @@ interface Look {
   readonly rest: string;
 }
 
+/** A store that is away fails again and again with the same words: people read them once in a while. */
+const SAME_ERROR_MS = 10_000;
+
 /** Wide enough for `Status: FOLLOWER`. */
 const HEADLINE = 16;
 
@@ -52,10 +55,19 @@ function textLog(out: Out, id: string, self: string | undefined): Log {
       `${look.icon} [${id}] ${headline}  ${paint(out, "grey", clockTime(at, millis))}  ${printable(look.rest)}`,
     );
   };
+  let lastError: Line | undefined;
+  const isNews = (line: Line): boolean => {
+    if (line.event !== "error") {
+      lastError = undefined; // whatever fails now fails anew
+      return line.event !== "leader" || line.candidate !== self; // one's own election has been told already
+    }
+    const same = lastError?.reason === line.reason && line.at - (lastError?.at ?? 0) < SAME_ERROR_MS;
+    if (!same) lastError = line;
+    return !same;
+  };
   return {
     line: (line) => {
-      // One's own election has been told already.
-      if (line.event !== "leader" || line.candidate !== self) print(line.at, lookOf(line), true);
+      if (isNews(line)) print(line.at, lookOf(line), true);
     },
     status: (status) => print(status.at, statusLook(status), false),
     note: (text) => out.line(paint(out, "grey", printable(text))),

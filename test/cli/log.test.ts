@@ -1,0 +1,42 @@
+import { describe, expect, test } from "vitest";
+import type { Line } from "../../src/cli/lines.js";
+import { type LogFormat, openLog } from "../../src/cli/log.js";
+
+function printed(format: LogFormat, lines: readonly Line[]): string[] {
+  const said: string[] = [];
+  const log = openLog(format, { line: (text) => void said.push(text), colour: false }, "jobs");
+  for (const line of lines) log.line(line);
+  return said;
+}
+
+const failed = (at: number, reason: string): Line => ({
+  event: "error",
+  at,
+  election: "jobs",
+  candidate: "a-1",
+  token: null,
+  reason,
+});
+const vacant = (at: number): Line => ({
+  event: "leader",
+  at,
+  election: "jobs",
+  candidate: null,
+  token: null,
+});
+
+describe("a store that is away", () => {
+  const away = [failed(0, "away"), failed(90, "away"), failed(400, "away"), failed(500, "no such user")];
+
+  test("is told to people once in a while, and anew when something else was heard of", () => {
+    expect(printed("text", away)).toHaveLength(2);
+    expect(printed("text", [failed(0, "away"), failed(9_999, "away"), failed(10_001, "away")])).toHaveLength(
+      2,
+    );
+    expect(printed("text", [failed(0, "away"), vacant(10), failed(20, "away")])).toHaveLength(3);
+  });
+
+  test("is told to machines every time", () => {
+    expect(printed("json", away)).toHaveLength(4);
+  });
+});
