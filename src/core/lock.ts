@@ -99,8 +99,8 @@ export class Lock implements AsyncDisposable {
    */
   async withLock<T>(work: (term: Term) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
     const term = await this.acquire(options);
-    const working = (async () => work(term))();
-    // Whoever closes the lock meanwhile waits for the work, as long as `drainMs` allows.
+    const working = Promise.resolve().then(() => work(term));
+    // Whoever closes the lock meanwhile waits for the work, as long as `drainMs` allows: told before its first line.
     term.serve(working.catch(() => {}));
     try {
       const result = await working;

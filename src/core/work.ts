@@ -28,7 +28,8 @@ export interface ServeOptions {
  */
 export async function serve(keeper: Keeper, work: Work, options: ServeOptions): Promise<Outcome> {
   const { term } = keeper;
-  const working = begin(term, work, options.stop);
+  // The keeper knows of the work before it begins: its first line may resign, and is to be waited for too.
+  const working = Promise.resolve().then(() => begin(term, work, options.stop));
   keeper.serve(working);
   const unlink = onAbort(options.stop, () => {
     void keeper.end("resigned", "the candidate was stopped", working);

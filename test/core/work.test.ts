@@ -28,3 +28,29 @@ test("what its clean-up throws is reported", async () => {
   const broken = new Error("cannot close the file");
   expect(await errorsOf((term) => stopped(term).then(() => Promise.reject(broken)))).toEqual([broken]);
 });
+
+test("work that resigns in its first line is still waited for before another may lead", async () => {
+  const backend = memoryBackend();
+  await using first = new Election({ name: "e", backend, ttlMs: 2000 });
+  await using second = new Election({ name: "e", backend, ttlMs: 2000 });
+  const stop = new AbortController();
+  let finish = (): void => {};
+  let running: Promise<void> | undefined;
+  await new Promise<void>((begin) => {
+    running = first.run(
+      async (term) => {
+        void term.resign();
+        begin();
+        await new Promise<void>((resolve) => (finish = resolve));
+        stop.abort();
+      },
+      { signal: stop.signal },
+    );
+  });
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => setImmediate(resolve));
+  expect(await second.tryCampaign()).toBeNull();
+  finish();
+  await running;
+  const term = await second.tryCampaign();
+  expect(term?.held).toBe(true);
+});
