@@ -4,11 +4,10 @@ import { once } from "node:events";
 import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Etcd3 } from "etcd3";
-import { etcdBackend } from "../../src/backends/etcd/index.js";
-import { Election } from "../../src/core/election.js";
 import type { EtcdServer } from "../../test/support/etcd-server.js";
 import { until } from "../../test/support/until.js";
 import { type Row, show, type Summary, summarize } from "../measure.js";
+import { machineMs } from "./machine-clock.js";
 
 const PUTS = 1_000;
 const HANDOVERS = 250;
@@ -51,26 +50,29 @@ export async function* roundTrip(server: EtcdServer): AsyncGenerator<Row> {
 }
 
 /**
- * The same observer, the same signal, the same pipes: SIGINT to the leader's
- * process until the line of the next one's process is here. In turns, so that
- * whatever else the machine does meets all alike.
+ * Candidates in processes of their own, as they are in earnest, in turns, so that
+ * whatever else the machine does meets all alike. Seen from outside: the same
+ * observer, the same signal, the same pipes, SIGINT to the leader's process until
+ * the line of the next one's process is here. And, of ours, what a program that
+ * uses the library sees: from the call of `resign()` in the one process to the
+ * term in the other.
  */
 export async function* handover(server: EtcdServer): AsyncGenerator<Row> {
   const settled = await inTurns(server, "settled", SETTLED_MS, HANDOVERS);
-  yield row("graceful handover in the library, resign called to next in office", settled.library, settled);
-  yield row("graceful handover between processes, SIGINT to the next one's word", settled.ours, settled);
+  yield row("graceful handover, resign() called to the next in office", settled.inside, settled);
+  yield row("the same from outside, SIGINT to the next one's word", settled.ours, settled);
   const joined = await inTurns(server, "joined", JUST_JOINED_MS, JUST_JOINED);
   yield row(
-    `the same in the library, ${JUST_JOINED_MS} ms after the next has joined`,
-    joined.library,
+    `resign() called to the next in office, ${JUST_JOINED_MS} ms after it has joined`,
+    joined.inside,
     joined,
   );
 }
 
 interface Results {
+  readonly inside: Summary;
   readonly ours: Summary;
   readonly theirs: Summary;
-  readonly library: Summary;
 }
 
 function row(what: string, mine: Summary, { theirs }: Results): Row {
@@ -80,69 +82,62 @@ function row(what: string, mine: Summary, { theirs }: Results): Row {
 
 async function inTurns(server: EtcdServer, name: string, afterMs: number, count: number): Promise<Results> {
   const series = [
-    processHandovers(server, `${name}-ours`, new Ours(server, `${name}-ours`), afterMs),
-    processHandovers(server, `${name}-theirs`, new Etcdctl(server, `${name}-theirs`), afterMs),
-    libraryHandovers(server, `${name}-library`, afterMs),
+    handovers(server, `${name}-ours`, new Ours(server, `${name}-ours`), afterMs),
+    handovers(server, `${name}-theirs`, new Etcdctl(server, `${name}-theirs`), afterMs),
   ];
-  const samples: number[][] = series.map(() => []);
+  const samples: Handover[][] = series.map(() => []);
   for (let i = 0; i < count + WARM_UP; i++) {
     for (const [which, one] of series.entries()) {
       const { value } = await one.next();
-      if (i >= WARM_UP && typeof value === "number") samples[which]!.push(value);
+      if (i >= WARM_UP && value) samples[which]!.push(value);
     }
   }
   await Promise.all(series.map((one) => one.return()));
-  const [ours, theirs, library] = samples.map(summarize);
-  return { ours: ours!, theirs: theirs!, library: library! };
+  const [ours = [], theirs = []] = samples;
+  return {
+    inside: summarize(ours.map(({ insideMs }) => insideMs ?? Number.NaN)),
+    ours: summarize(ours.map(({ outsideMs }) => outsideMs)),
+    theirs: summarize(theirs.map(({ outsideMs }) => outsideMs)),
+  };
 }
 
-async function* libraryHandovers(
-  server: EtcdServer,
-  name: string,
-  afterMs: number,
-): AsyncGenerator<number, void> {
-  const client = server.client();
-  const limits = { signal: new AbortController().signal, limitMs: 5_000 };
-  const standing = async (): Promise<number> =>
-    (await client.range({ key: `${name}/`, rangeEnd: `${name}0`, keysOnly: true }, limits)).length;
-  const elections = [0, 1].map(
-    () =>
-      new Election({
-        name,
-        backend: etcdBackend({ endpoints: server.endpoints, env: {} }),
-        closeBackend: true,
-      }),
-  );
-  let term = await elections[0]!.campaign();
-  try {
-    for (let i = 0; ; i++) {
-      const next = elections[(i + 1) % 2]!.campaign();
-      await until(async () => (await standing()) === 2);
-      await pause(afterMs);
-      const started = performance.now();
-      void term.resign();
-      const old = term;
-      term = await next;
-      const took = performance.now() - started;
-      await old.ended;
-      yield took;
-    }
-  } finally {
-    await Promise.all(elections.map((election) => election.close()));
-    await client[Symbol.asyncDispose]();
-  }
+interface Handover {
+  /** From the signal to the next one's word, as the observer sees it. */
+  readonly outsideMs: number;
+  /** From the call in the one process to the term in the other, if they say when that was. */
+  readonly insideMs: number | undefined;
 }
 
-/** Two candidates in processes of their own. */
+/** A word somebody said, and when the observer heard it. */
+interface Word {
+  readonly heardAt: number;
+  readonly saidAt: number | undefined;
+}
+
+/** One stay in the queue and in office. */
+interface Candidate {
+  readonly child: ChildProcess;
+  readonly leads: Promise<Word>;
+  /** Not said by programs that end. */
+  readonly resigned?: Promise<Word>;
+}
+
+/** Two candidates that take turns. */
 interface Pair {
-  /** Stands, or stands again. Resolves with the instant at which it said that it leads. */
-  stand(): { readonly child: ChildProcess; readonly leads: Promise<number> };
+  stand(): Candidate;
   end(): Promise<void>;
 }
 
-/** When it said the next line. */
-function said(lines: Interface): Promise<number> {
-  return once(lines, "line").then(() => performance.now());
+/** The next line, or the next that begins with this. */
+function word(lines: Interface, begin = ""): Promise<Word> {
+  return new Promise((resolve) => {
+    const listen = (line: string): void => {
+      if (!line.startsWith(begin)) return;
+      lines.off("line", listen);
+      resolve({ heardAt: machineMs(), saidAt: begin === "" ? undefined : Number(line.slice(begin.length)) });
+    };
+    lines.on("line", listen);
+  });
 }
 
 /** Each ends when it resigns, and a new one is started in time. */
@@ -156,10 +151,10 @@ class Etcdctl implements Pair {
     this.#name = name;
   }
 
-  stand(): { child: ChildProcess; leads: Promise<number> } {
+  stand(): Candidate {
     const child = this.#server.etcdctlProcess("elect", this.#name, "candidate");
     this.#last = child;
-    return { child, leads: said(createInterface({ input: child.stdout! })) };
+    return { child, leads: word(createInterface({ input: child.stdout! })) };
   }
 
   async end(): Promise<void> {
@@ -168,11 +163,11 @@ class Etcdctl implements Pair {
   }
 }
 
-/** Two that take turns; each stands again by itself after it has resigned. */
+/** Each stands again after it has resigned, when it is told to. */
 class Ours implements Pair {
   readonly #server: EtcdServer;
   readonly #name: string;
-  readonly #candidates: { readonly child: ChildProcess; readonly lines: Interface }[] = [];
+  readonly #processes: { readonly child: ChildProcess; readonly lines: Interface }[] = [];
   #turn = 0;
 
   constructor(server: EtcdServer, name: string) {
@@ -180,9 +175,11 @@ class Ours implements Pair {
     this.#name = name;
   }
 
-  stand(): { child: ChildProcess; leads: Promise<number> } {
-    const { child, lines } = (this.#candidates[this.#turn++ % 2] ??= this.#start());
-    return { child, leads: said(lines) };
+  stand(): Candidate {
+    const turn = this.#turn++ % 2;
+    this.#processes[turn]?.child.kill("SIGUSR2");
+    const { child, lines } = (this.#processes[turn] ??= this.#start());
+    return { child, leads: word(lines, "leads "), resigned: word(lines, "resigned ") };
   }
 
   #start(): { child: ChildProcess; lines: Interface } {
@@ -195,7 +192,8 @@ class Ours implements Pair {
 
   async end(): Promise<void> {
     await Promise.all(
-      this.#candidates.map(async ({ child }) => {
+      this.#processes.map(async ({ child }) => {
+        child.kill("SIGUSR2"); // for the one that waits for it
         child.kill("SIGTERM");
         await once(child, "exit");
       }),
@@ -203,12 +201,12 @@ class Ours implements Pair {
   }
 }
 
-async function* processHandovers(
+async function* handovers(
   server: EtcdServer,
   name: string,
   pair: Pair,
   afterMs: number,
-): AsyncGenerator<number, void> {
+): AsyncGenerator<Handover, void> {
   const client = server.client();
   const limits = { signal: new AbortController().signal, limitMs: 5_000 };
   const standing = async (): Promise<number> =>
@@ -220,11 +218,15 @@ async function* processHandovers(
       const next = pair.stand();
       await until(async () => (await standing()) === 2);
       await pause(afterMs);
-      const started = performance.now();
+      const startedAt = machineMs();
       leader.child.kill("SIGINT");
-      const took = (await next.leads) - started;
+      const { heardAt, saidAt } = await next.leads;
+      const resignedAt = (await leader.resigned)?.saidAt;
       leader = next;
-      yield took;
+      yield {
+        outsideMs: heardAt - startedAt,
+        insideMs: saidAt !== undefined && resignedAt !== undefined ? saidAt - resignedAt : undefined,
+      };
     }
   } finally {
     await pair.end();

@@ -61,7 +61,7 @@ const GRACE_MS = 10;
  * stops waiting at that moment whether or not `call` honours it: a store client
  * that hangs must not take the caller with it. What `call` does later is lost.
  */
-export async function bounded<T>(
+export function bounded<T>(
   clock: Clock,
   limitMs: number,
   signal: Stop,
@@ -76,21 +76,27 @@ export async function bounded<T>(
 }
 
 /** {@link bounded} for a call that needs no AbortSignal: making one takes as long as half a request. */
-export async function limited<T>(
+export function limited<T>(
   clock: Clock,
   limitMs: number,
   signal: Stop,
   what: string,
   call: (stop: Stop) => Promise<T>,
 ): Promise<T> {
-  throwIfStopped(signal);
-  const halt = new Halt();
-  let timer: ReturnType<Clock["after"]> | undefined;
-  let unlink = (): void => {};
-  const cut = new Promise<never>((_, reject) => {
+  return new Promise((resolve, reject) => {
+    throwIfStopped(signal);
+    const halt = new Halt();
+    const done = (): void => {
+      timer.cancel();
+      unlink();
+    };
+    const fail = (reason: unknown): void => {
+      done();
+      reject(reason);
+    };
     const stop = (reason: unknown): void => {
       halt.halt(reason);
-      reject(reason);
+      fail(reason); // if the call settles later, that is nobody's
     };
     const expire = (): void =>
       stop(
@@ -100,21 +106,21 @@ export async function limited<T>(
         ),
       );
     const dueAt = clock.now() + limitMs;
-    timer = clock.after(limitMs, () => {
+    let timer = clock.after(limitMs, () => {
       // A late timer says that *we* were away: timers run before sockets are read, and the answer may lie there.
       if (clock.now() - dueAt < LATE_MS) expire();
       else timer = clock.after(GRACE_MS, expire);
     });
-    unlink = onAbort(signal, () => stop(signal.reason));
+    const unlink = onAbort(signal, () => stop(signal.reason));
+    try {
+      call(halt).then((value) => {
+        done();
+        resolve(value);
+      }, fail);
+    } catch (error) {
+      fail(error);
+    }
   });
-  try {
-    const calling = call(halt);
-    calling.catch(() => {}); // if the cut wins the race, a late rejection is nobody's
-    return await Promise.race([calling, cut]);
-  } finally {
-    timer?.cancel();
-    unlink();
-  }
 }
 
 /**

@@ -165,14 +165,15 @@ describe.skipIf(!hasEtcd())("etcd client: faults while a stream is open ahead", 
     const errors: unknown[] = [];
     connection.stream(methods.watch, undefined, { message: () => {}, ended: (error) => errors.push(error) });
     const body = encodeTransaction({ when: [], then: [{ kind: "range", key: "x" }], otherwise: [] });
-    const options = { token: undefined, limitMs: 5_000, signal: new AbortController().signal, again: true };
-    await connection.unary(methods.txn, body, options);
+    const signal = new AbortController().signal;
+    const request = { path: methods.txn, body, limitMs: 5_000, signal, again: true };
+    await connection.unary(request, undefined);
     await until(() => timers.some(({ delayMs }) => delayMs < 100));
     session.destroy();
     expect(connection.alive).toBe(true); // its "close" comes later
     for (const { delayMs, callback } of timers) if (delayMs < 100) callback();
     expect([connection.alive, ended]).toEqual([false, 1]);
-    await expect(connection.unary(methods.txn, body, options)).rejects.toMatchObject({ kind: "retriable" });
+    await expect(connection.unary(request, undefined)).rejects.toMatchObject({ kind: "retriable" });
     await until(() => errors.length === 1);
     expect(errors[0]).toMatchObject({ kind: "retriable" });
   });

@@ -27,9 +27,10 @@ async function streamsSeen(maxConcurrentStreams: number): Promise<number> {
   await once(session, "remoteSettings");
   const connection = new Connection(session, socket, "test", systemClock, () => {});
   connection.stream("/watch", undefined, { message: () => {}, ended: () => {} });
-  const options = { token: undefined, limitMs: 5_000, signal: new Halt(), again: true };
+  const body = new Uint8Array(1);
+  const request = { path: "/call", body, limitMs: 5_000, signal: new Halt(), again: true };
   for (let i = 0; i < 2; i++) {
-    await connection.unary("/call", new Uint8Array(1), options);
+    await connection.unary(request, undefined);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   connection.end("done");

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseEndpoint } from "../../src/backends/etcd/client/endpoint.js";
 import { Unframer, frame } from "../../src/backends/etcd/client/framing.js";
-import { fields, int64, Writer } from "../../src/backends/etcd/client/protobuf.js";
+import { Fields, Writer } from "../../src/backends/etcd/client/protobuf.js";
 import { candidateId, hex, Keys } from "../../src/backends/etcd/keys.js";
 import { clientOptions, parseEtcdUrl, rootOf } from "../../src/backends/etcd/options.js";
 
@@ -97,19 +97,60 @@ describe("etcd keys", () => {
 
 describe("etcd wire format", () => {
   it("brings every int64 back", () => {
+    const edges = [7n, 31n, 32n, 49n, 53n, 56n, 63n].flatMap((bits) => [2n ** bits - 1n, -(2n ** bits)]);
+    const one = (value: bigint): void => {
+      const field = new Fields(new Writer().int(7, value).finish());
+      if (value !== 0n) {
+        expect(field.next()).toBe(true);
+        expect([field.number, field.int, field.bool]).toEqual([7, value, true]);
+        expect(field.uint).toBe(BigInt.asUintN(64, value));
+      }
+      expect(field.next()).toBe(false);
+    };
+    for (const value of edges) for (const off of [-1n, 0n, 1n]) one(BigInt.asIntN(64, value + off));
+    fc.assert(fc.property(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n), one));
+  });
+
+  it("brings text and messages within messages back, whatever their length", () => {
+    const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 300 });
     fc.assert(
-      fc.property(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n), (value) => {
-        const read = [...fields(new Writer().int(7, value).finish())];
-        expect(read.map((field) => [field.number, int64(field)])).toEqual(value === 0n ? [] : [[7, value]]);
+      fc.property(fc.array(text, { maxLength: 5 }), fc.uint8Array({ maxLength: 500 }), (texts, bytes) => {
+        const inner = new Writer();
+        texts.forEach((one, i) => inner.text(i + 1, one).int(100, 1));
+        const outer = new Fields(new Writer().message(20, inner).bytes(5_000, bytes).finish());
+        expect([outer.next(), outer.number]).toEqual([true, 20]);
+        const read: string[] = [];
+        for (const field = new Fields(outer.bytes); field.next();)
+          if (field.number !== 100) read.push(`${field.number} ${field.text}`);
+        expect(read).toEqual(texts.map((one, i) => `${i + 1} ${Buffer.from(one).toString()}`));
+        expect([outer.next(), outer.number, [...outer.bytes]]).toEqual([true, 5_000, [...bytes]]);
+        expect(outer.next()).toBe(false);
       }),
     );
   });
 
+  it("passes over what it does not know", () => {
+    const field = new Fields(Uint8Array.of(0x09, 1, 2, 3, 4, 5, 6, 7, 8, 0x15, 1, 2, 3, 4, 0x18, 0x80, 0x00));
+    expect([field.next(), field.number, field.int, field.bool]).toEqual([true, 3, 0n, false]);
+    expect(field.next()).toBe(false);
+  });
+
   it("refuses garbage, and never hangs on it", () => {
+    const refused = (bytes: Uint8Array): void => {
+      expect(() => {
+        for (const field = new Fields(bytes); field.next(););
+      }).toThrow(RangeError);
+    };
+    refused(Uint8Array.of(0x0a, 2, 1)); // ends inside a field
+    refused(Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1)); // a length beyond all
+    refused(Uint8Array.of(0x08, 0x80)); // ends inside a number
+    refused(Uint8Array.of(0x08, ...Array<number>(11).fill(0x80))); // a number without end
+    refused(Uint8Array.of(0x0b)); // groups are of the past
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         try {
-          for (const field of fields(bytes)) expect(field.bytes.length).toBeLessThanOrEqual(64);
+          for (const field = new Fields(bytes); field.next();)
+            expect(field.bytes.length).toBeLessThanOrEqual(64);
         } catch (error) {
           expect(error).toBeInstanceOf(RangeError);
         }

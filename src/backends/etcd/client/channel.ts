@@ -46,9 +46,14 @@ export class Channel {
     return this.#closing.signal.aborted;
   }
 
+  /** The live connection, if there is one. */
+  get current(): Connection | undefined {
+    return this.#current?.alive === true ? this.#current : undefined;
+  }
+
   /** The live connection, dialled if there is none. Rejects when no endpoint can be reached. */
   ready(): Promise<Connection> {
-    if (this.#current?.alive === true) return Promise.resolve(this.#current);
+    if (this.current !== undefined) return Promise.resolve(this.current);
     // A dial that began before the question may fail for a reason that is past: then once more.
     return this.#dialing === undefined ? this.#start() : this.#dialing.catch(() => this.#start());
   }

@@ -39,8 +39,9 @@ export interface GrpcStream {
   close(): void;
 }
 
-export interface UnaryOptions {
-  readonly token: string | undefined;
+export interface UnaryRequest {
+  readonly path: string;
+  readonly body: Uint8Array;
   readonly limitMs: number;
   readonly signal: Stop;
   /** Another like it will follow: while a stream is open too, the next one's is opened ahead. */
@@ -111,8 +112,8 @@ export class Connection {
   }
 
   /** One request, one answer. Rejects when the signal aborts; the server is told to stop. */
-  unary(path: string, body: Uint8Array, options: UnaryOptions): Promise<Uint8Array> {
-    const { token, limitMs, signal, again = false } = options;
+  unary(request: UnaryRequest, token: string | undefined): Promise<Uint8Array> {
+    const { path, body, limitMs, signal, again = false } = request;
     return new Promise((resolve, reject) => {
       throwIfStopped(signal);
       let answer: Uint8Array | undefined;
@@ -129,14 +130,13 @@ export class Connection {
           if (again) this.#openAhead(path, token);
         },
       };
-      const request =
-        this.#ahead.take(path, token, handlers) ?? this.#request(path, token, limitMs, handlers);
+      const stream = this.#ahead.take(path, token, handlers) ?? this.#request(path, token, limitMs, handlers);
       this.#calls++;
       const unlink = onAbort(signal, () => {
-        request.close(constants.NGHTTP2_CANCEL);
+        stream.close(constants.NGHTTP2_CANCEL);
         reject(signal.reason);
       });
-      request.end(frame(body));
+      stream.end(frame(body));
     });
   }
 

@@ -4,6 +4,7 @@
  * twice, except after an answer that says they were not carried out.
  */
 import { type Clock, systemClock } from "../../../core/clock.js";
+import type { Stop } from "../../../core/halt.js";
 import { limited, throwIfStopped } from "../../../core/waiting.js";
 import type {
   CallLimits,
@@ -18,7 +19,7 @@ import type {
   WatchRequest,
 } from "../client.js";
 import { Channel } from "./channel.js";
-import type { Connection } from "./connection.js";
+import type { Connection, UnaryRequest } from "./connection.js";
 import type { Endpoint, TlsFiles } from "./endpoint.js";
 import { EtcdError, isMemberCutOff, isStaleToken } from "./errors.js";
 import { Gate } from "./gate.js";
@@ -159,33 +160,39 @@ export class GrpcEtcdClient implements EtcdClient {
     }
   }
 
-  async #urgent(
-    what: string,
-    path: string,
-    body: Uint8Array,
-    { signal, limitMs }: CallLimits,
-  ): Promise<Uint8Array> {
+  async #urgent(what: string, path: string, body: Uint8Array, limits: CallLimits): Promise<Uint8Array> {
+    const { signal, limitMs } = limits;
     const sentAt = this.#clock.now();
     let used: Connection | undefined;
-    try {
-      return await limited(this.#clock, limitMs, signal, `etcd ${what}`, async (inner) => {
-        const connection = await this.#channel.ready();
+    const ask = (stop: Stop): Promise<Uint8Array> => {
+      const request = { path, body, limitMs, signal: stop, again: path === methods.txn };
+      used = this.#channel.current;
+      // With all at hand it is sent here and now: a leader may be waiting for it to be gone.
+      if (used !== undefined && !this.#tokens.needed) return used.unary(request, undefined);
+      return this.#ask(request, (connection) => {
         used = connection;
-        const token = await this.#tokens.token(connection);
-        throwIfStopped(inner);
-        const options = { limitMs, signal: inner, again: path === methods.txn };
-        try {
-          return await connection.unary(path, body, { ...options, token });
-        } catch (error) {
-          if (!isStaleToken(error)) throw error;
-          this.#tokens.refuse(token);
-          const newer = await this.#tokens.token(connection);
-          return await connection.unary(path, body, { ...options, token: newer });
-        }
       });
+    };
+    try {
+      return await limited(this.#clock, limitMs, signal, `etcd ${what}`, ask);
     } catch (error) {
       this.#judge(used, error, sentAt, limitMs);
       throw error;
+    }
+  }
+
+  async #ask(request: UnaryRequest, uses: (connection: Connection) => void): Promise<Uint8Array> {
+    const connection = await this.#channel.ready();
+    uses(connection);
+    const token = await this.#tokens.token(connection);
+    throwIfStopped(request.signal);
+    try {
+      return await connection.unary(request, token);
+    } catch (error) {
+      if (!isStaleToken(error)) throw error;
+      this.#tokens.refuse(token);
+      const newer = await this.#tokens.token(connection);
+      return connection.unary(request, newer);
     }
   }
 

@@ -15,7 +15,7 @@ import type {
   WatchEvent,
   WatchRequest,
 } from "../client.js";
-import { type Field, fields, int64, text, Writer } from "./protobuf.js";
+import { Fields, Writer } from "./protobuf.js";
 
 export const methods = {
   range: "/etcdserverpb.KV/Range",
@@ -91,43 +91,48 @@ interface MutableHeader {
   raftTerm: bigint;
 }
 
-function readHeader(field: Field, into: MutableHeader): void {
-  for (const inner of fields(field.bytes)) {
-    if (inner.number === 3) into.revision = int64(inner);
-    else if (inner.number === 4) into.raftTerm = inner.int;
+function readHeader(message: Uint8Array, into: MutableHeader): void {
+  for (const field = new Fields(message); field.next();) {
+    if (field.number === 3) into.revision = field.int;
+    else if (field.number === 4) into.raftTerm = field.uint;
   }
 }
 
 function decodeKeyValue(message: Uint8Array): KeyValue {
   const kv = { key: "", value: "", createRevision: 0n, modRevision: 0n, lease: 0n };
-  for (const field of fields(message)) {
-    if (field.number === 1) kv.key = text(field);
-    else if (field.number === 2) kv.createRevision = int64(field);
-    else if (field.number === 3) kv.modRevision = int64(field);
-    else if (field.number === 5) kv.value = text(field);
-    else if (field.number === 6) kv.lease = int64(field);
+  for (const field = new Fields(message); field.next();) {
+    if (field.number === 1) kv.key = field.text;
+    else if (field.number === 2) kv.createRevision = field.int;
+    else if (field.number === 3) kv.modRevision = field.int;
+    else if (field.number === 5) kv.value = field.text;
+    else if (field.number === 6) kv.lease = field.int;
   }
   return kv;
 }
 
 export function decodeRange(message: Uint8Array): RangeAnswer {
   const kvs: KeyValue[] = [];
-  for (const field of fields(message)) if (field.number === 2) kvs.push(decodeKeyValue(field.bytes));
+  for (const field = new Fields(message); field.next();)
+    if (field.number === 2) kvs.push(decodeKeyValue(field.bytes));
   return { kvs };
 }
 
 const NO_KEYS: RangeAnswer = { kvs: [] };
 
+/** Of what an operation answered, only a range's answer is of use. */
+function decodeResult(message: Uint8Array): RangeAnswer {
+  let result = NO_KEYS;
+  for (const field = new Fields(message); field.next();)
+    if (field.number === 1) result = decodeRange(field.bytes);
+  return result;
+}
+
 export function decodeTransaction(message: Uint8Array): TransactionAnswer {
   const answer = { revision: 0n, raftTerm: 0n, succeeded: false, results: [] as RangeAnswer[] };
-  for (const field of fields(message)) {
-    if (field.number === 1) readHeader(field, answer);
-    else if (field.number === 2) answer.succeeded = field.int !== 0n;
-    else if (field.number === 3) {
-      let result = NO_KEYS;
-      for (const inner of fields(field.bytes)) if (inner.number === 1) result = decodeRange(inner.bytes);
-      answer.results.push(result);
-    }
+  for (const field = new Fields(message); field.next();) {
+    if (field.number === 1) readHeader(field.bytes, answer);
+    else if (field.number === 2) answer.succeeded = field.bool;
+    else if (field.number === 3) answer.results.push(decodeResult(field.bytes));
   }
   return answer;
 }
@@ -138,18 +143,18 @@ export const encodeLeaseId = (id: bigint): Uint8Array => new Writer().int(1, id)
 
 export function decodeLeaseGrant(message: Uint8Array): LeaseGrant {
   const answer = { id: 0n, ttl: 0n };
-  for (const field of fields(message)) {
-    if (field.number === 2) answer.id = int64(field);
-    else if (field.number === 3) answer.ttl = int64(field);
+  for (const field = new Fields(message); field.next();) {
+    if (field.number === 2) answer.id = field.int;
+    else if (field.number === 3) answer.ttl = field.int;
   }
   return answer;
 }
 
 export function decodeLeaseLife(message: Uint8Array): LeaseLife {
   const answer = { revision: 0n, raftTerm: 0n, ttl: 0n };
-  for (const field of fields(message)) {
-    if (field.number === 1) readHeader(field, answer);
-    else if (field.number === 3) answer.ttl = int64(field);
+  for (const field = new Fields(message); field.next();) {
+    if (field.number === 1) readHeader(field.bytes, answer);
+    else if (field.number === 3) answer.ttl = field.int;
   }
   return answer;
 }
@@ -192,23 +197,25 @@ export function decodeWatchAnswer(message: Uint8Array): WatchAnswer {
     cancelReason: "",
     events: [] as WatchEvent[],
   };
-  for (const field of fields(message)) {
-    if (field.number === 1) readHeader(field, answer);
-    else if (field.number === 2) answer.id = int64(field);
-    else if (field.number === 3) answer.created = field.int !== 0n;
-    else if (field.number === 4) answer.canceled = field.int !== 0n;
-    else if (field.number === 5) answer.compactRevision = int64(field);
-    else if (field.number === 6) answer.cancelReason = text(field);
+  for (const field = new Fields(message); field.next();) {
+    if (field.number === 1) readHeader(field.bytes, answer);
+    else if (field.number === 2) answer.id = field.int;
+    else if (field.number === 3) answer.created = field.bool;
+    else if (field.number === 4) answer.canceled = field.bool;
+    else if (field.number === 5) answer.compactRevision = field.int;
+    else if (field.number === 6) answer.cancelReason = field.text;
     else if (field.number === 11) answer.events.push(decodeEvent(field.bytes));
   }
   return answer;
 }
 
+const NO_KEY = decodeKeyValue(new Uint8Array());
+
 function decodeEvent(message: Uint8Array): WatchEvent {
   let type: WatchEvent["type"] = "put";
-  let kv = decodeKeyValue(new Uint8Array());
-  for (const field of fields(message)) {
-    if (field.number === 1) type = field.int === 1n ? "delete" : "put";
+  let kv = NO_KEY;
+  for (const field = new Fields(message); field.next();) {
+    if (field.number === 1) type = field.uint === 1n ? "delete" : "put";
     else if (field.number === 2) kv = decodeKeyValue(field.bytes);
   }
   return { type, kv };
@@ -219,7 +226,7 @@ export const encodeAuthenticate = (user: string, password: string): Uint8Array =
 
 export function decodeToken(message: Uint8Array): string {
   let token = "";
-  for (const field of fields(message)) if (field.number === 2) token = text(field);
+  for (const field = new Fields(message); field.next();) if (field.number === 2) token = field.text;
   return token;
 }
 
@@ -233,12 +240,13 @@ export interface MemberStatus {
 
 export function decodeStatus(message: Uint8Array): MemberStatus {
   const status = { version: "", leader: 0n, memberId: 0n, raftTerm: 0n };
-  for (const field of fields(message)) {
+  for (const field = new Fields(message); field.next();) {
     if (field.number === 1) {
-      for (const inner of fields(field.bytes)) if (inner.number === 2) status.memberId = inner.int;
-    } else if (field.number === 2) status.version = text(field);
-    else if (field.number === 4) status.leader = field.int;
-    else if (field.number === 6) status.raftTerm = field.int;
+      for (const inner = new Fields(field.bytes); inner.next();)
+        if (inner.number === 2) status.memberId = inner.uint;
+    } else if (field.number === 2) status.version = field.text;
+    else if (field.number === 4) status.leader = field.uint;
+    else if (field.number === 6) status.raftTerm = field.uint;
   }
   return status;
 }

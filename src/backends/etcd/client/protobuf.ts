@@ -2,22 +2,30 @@
  * Just enough protocol buffers for etcd: varints and length-delimited fields.
  * int64 is `bigint`; unknown fields are skipped; a message that ends in the
  * middle of a field is an error, never a guess.
+ *
+ * Both sides work on one stretch of bytes, without a copy for each level: what
+ * they do lies between the end of one leadership and the begin of the next.
  */
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 const VARINT = 0;
 const FIXED64 = 1;
 const BYTES = 2;
 const FIXED32 = 5;
 
+/** Most messages fit at once. */
+const FIRST_BYTES = 128;
+const LONGEST_VARINT = 10;
+/** 49 bits: what a number holds exactly. */
+const SMALL_BYTES = 7;
+
 export class Writer {
-  readonly #parts: number[] = [];
+  #bytes = Buffer.allocUnsafe(FIRST_BYTES);
+  #at = 0;
 
   /** int64, uint64, enum. Zero is the default and is not sent. */
   int(field: number, value: bigint | number | undefined): this {
-    if (value === undefined || BigInt(value) === 0n) return this;
+    if (value === undefined || value === 0 || value === 0n) return this;
+    this.#room(2 * LONGEST_VARINT);
     this.#varint(field * 8 + VARINT);
     if (typeof value === "number") this.#varint(value);
     else this.#bigVarint(BigInt.asUintN(64, value));
@@ -30,14 +38,17 @@ export class Writer {
 
   text(field: number, value: string | undefined): this {
     if (value === undefined || value === "") return this;
-    return this.bytes(field, encoder.encode(value));
+    const length = Buffer.byteLength(value);
+    this.#begin(field, length);
+    this.#at += this.#bytes.write(value, this.#at);
+    return this;
   }
 
   /** Sent even if empty: an empty message inside a message means something. */
   bytes(field: number, value: Uint8Array): this {
-    this.#varint(field * 8 + BYTES);
-    this.#varint(value.length);
-    for (const byte of value) this.#parts.push(byte);
+    this.#begin(field, value.length);
+    this.#bytes.set(value, this.#at);
+    this.#at += value.length;
     return this;
   }
 
@@ -45,112 +56,147 @@ export class Writer {
     return this.bytes(field, message.finish());
   }
 
+  /** What was written so far. Valid until the next write. */
   finish(): Uint8Array {
-    return Uint8Array.from(this.#parts);
+    return this.#bytes.subarray(0, this.#at);
+  }
+
+  #begin(field: number, length: number): void {
+    this.#room(2 * LONGEST_VARINT + length);
+    this.#varint(field * 8 + BYTES);
+    this.#varint(length);
+  }
+
+  #room(length: number): void {
+    if (this.#at + length <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafe(2 * this.#bytes.length + length);
+    larger.set(this.finish());
+    this.#bytes = larger;
   }
 
   #varint(value: number): void {
     let rest = value;
     while (rest >= 0x80) {
-      this.#parts.push((rest % 0x80) + 0x80);
+      this.#bytes[this.#at++] = (rest % 0x80) + 0x80;
       rest = Math.floor(rest / 0x80);
     }
-    this.#parts.push(rest);
+    this.#bytes[this.#at++] = rest;
   }
 
   #bigVarint(value: bigint): void {
-    if (value <= 0xffff_ffffn) return this.#varint(Number(value));
+    if (value <= Number.MAX_SAFE_INTEGER) return this.#varint(Number(value));
     let rest = value;
     while (rest >= 0x80n) {
-      this.#parts.push(Number(rest & 0x7fn) + 0x80);
+      this.#bytes[this.#at++] = Number(rest & 0x7fn) + 0x80;
       rest >>= 7n;
     }
-    this.#parts.push(Number(rest));
+    this.#bytes[this.#at++] = Number(rest);
   }
 }
 
-/** One field, as found: a number for varints, bytes for everything length-delimited. */
-export interface Field {
-  readonly number: number;
-  readonly int: bigint;
-  readonly bytes: Uint8Array;
-}
-
-const NO_BYTES = new Uint8Array();
-
-export function* fields(message: Uint8Array): Generator<Field> {
-  const reader = new Reader(message);
-  while (!reader.done) {
-    const tag = reader.varint();
-    const number = Number(tag >> 3n);
-    switch (Number(tag & 7n)) {
-      case VARINT:
-        yield { number, int: reader.varint(), bytes: NO_BYTES };
-        break;
-      case BYTES:
-        yield { number, int: 0n, bytes: reader.take(Number(reader.varint())) };
-        break;
-      case FIXED64:
-        reader.take(8);
-        break;
-      case FIXED32:
-        reader.take(4);
-        break;
-      default:
-        throw new RangeError("not a protocol buffer message: unknown wire type");
-    }
-  }
-}
-
-export function int64(field: Field): bigint {
-  return BigInt.asIntN(64, field.int);
-}
-
-export function text(field: Field): string {
-  return decoder.decode(field.bytes);
-}
-
-class Reader {
-  #at = 0;
-  readonly #message: Uint8Array;
+/** Goes through the fields of a message: {@link next}, then look at {@link number} and the value. */
+export class Fields {
+  /** Which field this is. */
+  number = 0;
+  readonly #message: Buffer;
+  readonly #end: number;
+  #at: number;
+  /** A varint's value, if it is small; else in `#large`. */
+  #small = 0;
+  #large: bigint | undefined;
+  /** Where the bytes of a length-delimited field begin; they end at `#at`. */
+  #begin = 0;
 
   constructor(message: Uint8Array) {
-    this.#message = message;
+    this.#message = asBuffer(message);
+    this.#at = 0;
+    this.#end = message.length;
   }
 
-  get done(): boolean {
-    return this.#at >= this.#message.length;
-  }
-
-  varint(): bigint {
-    // The first four bytes fit a small number; bigint only for what is longer.
-    let small = 0;
-    for (let i = 0; i < 4; i++) {
-      const byte = this.#byte();
-      small += (byte & 0x7f) * 2 ** (7 * i);
-      if (byte < 0x80) return BigInt(small);
+  /** Goes on to the next field that can be read; `false` at the end. */
+  next(): boolean {
+    while (this.#at < this.#end) {
+      this.#varint();
+      const tag = this.#small;
+      this.number = Math.floor(tag / 8);
+      this.#begin = this.#at;
+      switch (this.#large === undefined ? tag % 8 : -1) {
+        case VARINT:
+          this.#varint();
+          this.#begin = this.#at;
+          return true;
+        case BYTES:
+          this.#varint();
+          this.#begin = this.#at;
+          this.#skip(this.#large === undefined ? this.#small : Infinity);
+          this.#small = 0;
+          this.#large = undefined;
+          return true;
+        case FIXED64:
+          this.#skip(8);
+          break;
+        case FIXED32:
+          this.#skip(4);
+          break;
+        default:
+          throw new RangeError("not a protocol buffer message: unknown wire type");
+      }
     }
-    let value = BigInt(small);
-    for (let i = 4; i < 10; i++) {
+    return false;
+  }
+
+  /** uint64. */
+  get uint(): bigint {
+    return this.#large ?? BigInt(this.#small);
+  }
+
+  /** int64. */
+  get int(): bigint {
+    return this.#large === undefined ? BigInt(this.#small) : BigInt.asIntN(64, this.#large);
+  }
+
+  get bool(): boolean {
+    return this.uint !== 0n;
+  }
+
+  get text(): string {
+    return this.#message.toString("utf8", this.#begin, this.#at);
+  }
+
+  get bytes(): Uint8Array {
+    return this.#message.subarray(this.#begin, this.#at);
+  }
+
+  #varint(): void {
+    this.#large = undefined;
+    this.#small = 0;
+    for (let i = 0, scale = 1; i < SMALL_BYTES; i++, scale *= 0x80) {
+      const byte = this.#byte();
+      this.#small += (byte & 0x7f) * scale;
+      if (byte < 0x80) return;
+    }
+    let value = BigInt(this.#small);
+    for (let i = SMALL_BYTES; i < LONGEST_VARINT; i++) {
       const byte = this.#byte();
       value |= BigInt(byte & 0x7f) << BigInt(7 * i);
-      if (byte < 0x80) return BigInt.asUintN(64, value);
+      this.#large = BigInt.asUintN(64, value);
+      if (byte < 0x80) return;
     }
     throw new RangeError("not a protocol buffer message: varint too long");
   }
 
-  take(length: number): Uint8Array {
-    const end = this.#at + length;
-    if (end > this.#message.length)
+  #skip(length: number): void {
+    if (this.#at + length > this.#end)
       throw new RangeError("not a protocol buffer message: it ends inside a field");
-    const bytes = this.#message.subarray(this.#at, end);
-    this.#at = end;
-    return bytes;
+    this.#at += length;
   }
 
   #byte(): number {
-    const byte = this.#message[this.#at++];
-    if (byte === undefined) throw new RangeError("not a protocol buffer message: it ends inside a number");
-    return byte;
+    if (this.#at >= this.#end) throw new RangeError("not a protocol buffer message: it ends inside a number");
+    return this.#message[this.#at++]!;
   }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

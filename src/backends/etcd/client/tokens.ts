@@ -30,6 +30,11 @@ export class Tokens {
     this.#clock = clock;
   }
 
+  /** Whether there are credentials at all. */
+  get needed(): boolean {
+    return this.#credentials !== undefined;
+  }
+
   /** `undefined`: no credentials, or the server has authentication switched off. */
   async token(connection: Connection): Promise<string | undefined> {
     if (this.#credentials === undefined) return undefined;
@@ -63,7 +68,7 @@ export class Tokens {
     try {
       const never = new Halt();
       const answer = await limited(this.#clock, AUTH_LIMIT_MS, never, "authentication at etcd", (signal) =>
-        connection.unary(methods.authenticate, body, { token: undefined, limitMs: AUTH_LIMIT_MS, signal }),
+        connection.unary({ path: methods.authenticate, body, limitMs: AUTH_LIMIT_MS, signal }, undefined),
       );
       text = decodeToken(answer);
     } catch (error) {
