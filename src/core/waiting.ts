@@ -86,12 +86,12 @@ export function limited<T>(
   return new Promise((resolve, reject) => {
     throwIfStopped(signal);
     const halt = new Halt();
-    const done = (): void => {
+    const unarm = (): void => {
       timer.cancel();
       unlink();
     };
     const fail = (reason: unknown): void => {
-      done();
+      unarm();
       reject(reason);
     };
     const stop = (reason: unknown): void => {
@@ -114,7 +114,7 @@ export function limited<T>(
     const unlink = onAbort(signal, () => stop(signal.reason));
     try {
       call(halt).then((value) => {
-        done();
+        unarm();
         resolve(value);
       }, fail);
     } catch (error) {

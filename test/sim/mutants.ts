@@ -394,8 +394,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: LAYOUTS,
-        find: "unwatch = await waitFor(standing, ahead, answer.revision);",
-        replace: "(await waitFor(standing, ahead, answer.revision))(); return true;",
+        find: "await vigil.keep(ahead, answer.revision);",
+        replace: "await vigil.keep(ahead, answer.revision); return;",
       },
     ],
   },

@@ -65,6 +65,8 @@ export interface Transaction {
   readonly when: readonly Comparison[];
   readonly then: readonly Operation[];
   readonly otherwise: readonly Operation[];
+  /** The client's own: how it looks on the wire, for when the same one is sent again. */
+  wire?: Uint8Array;
 }
 
 export interface TransactionAnswer extends Header {
@@ -87,8 +89,12 @@ export interface LeaseLife extends Header {
 export interface WatchRequest {
   readonly key: string;
   readonly rangeEnd?: string;
-  /** First revision to be told of. */
-  readonly startRevision: bigint;
+  /**
+   * First revision to be told of. Without it: from the moment on at which the
+   * watch stands, of which the sink is told. A server catches up on the past in
+   * its own time (etcd: ten times a second); only from now on is it prompt.
+   */
+  readonly startRevision?: bigint;
   /** Which events to leave out at the server. */
   readonly skip?: "puts" | "deletes";
 }
@@ -99,6 +105,8 @@ export interface WatchEvent {
 }
 
 export type WatchNotice =
+  /** The watch stands: all that happens after this revision will be told. Only if it was begun without one. */
+  | { readonly kind: "standing"; readonly revision: bigint }
   | { readonly kind: "events"; readonly events: readonly WatchEvent[] }
   /** History up to this revision is gone; what happened must be read. The watch is over. */
   | { readonly kind: "compacted"; readonly revision: bigint }

@@ -4,7 +4,7 @@
  */
 import { ConclaveError } from "../../core/errors.js";
 import { untilAborted } from "../../core/waiting.js";
-import type { CallLimits, EtcdClient, KeyValue, TransactionAnswer } from "./client.js";
+import type { CallLimits, EtcdClient, KeyValue, Transaction } from "./client.js";
 import { candidateId, hex, type Keys } from "./keys.js";
 import { entry, removal, type Seat } from "./seat.js";
 import type { SharedLease } from "./shared-lease.js";
@@ -30,27 +30,47 @@ export interface Layout {
 }
 
 /**
- * Waits for a change of one key, or for anything else that rings the seat's
- * bell. Returns the end of the watch, for after the next look: what lies between
- * the wake and that look is the time the office is empty.
+ * The watch over whoever stands before us. It begins when the server takes it
+ * up, not where our look was: so etcd tells at once what happens, even to those
+ * who have only just come. What happened in between takes another look.
  */
-async function waitFor(standing: Standing, ahead: KeyValue, after: bigint): Promise<() => void> {
-  const { client, seat, limits } = standing;
-  seat.predecessor = { key: ahead.key, createRevision: ahead.createRevision };
-  let refused: Error | undefined;
-  const unwatch = client.watch({ key: ahead.key, startRevision: after + 1n, skip: "puts" }, (notice) => {
-    if (notice.kind === "failed") refused = notice.error;
-    seat.ring(); // deleted, compacted or refused: look again
-  });
-  try {
+class Vigil {
+  readonly #standing: Standing;
+  #over: bigint | undefined;
+  #unwatch = (): void => {};
+  #refused: Error | undefined;
+
+  constructor(standing: Standing) {
+    this.#standing = standing;
+  }
+
+  /** Waits for a change of this key, seen at this revision, or for anything else that rings the seat's bell. */
+  async keep(ahead: KeyValue, seenAt: bigint): Promise<void> {
+    const { seat, limits } = this.#standing;
+    if (this.#over !== ahead.createRevision) this.#begin(ahead, seenAt);
     await seat.rung(limits.signal);
-    if (refused !== undefined) throw refused;
-    return unwatch;
-  } catch (error) {
-    unwatch();
-    throw error;
-  } finally {
-    seat.predecessor = undefined;
+    if (this.#refused !== undefined) throw this.#refused;
+  }
+
+  #begin(ahead: KeyValue, seenAt: bigint): void {
+    const { client, seat } = this.#standing;
+    this.end();
+    this.#over = ahead.createRevision;
+    seat.predecessor = { key: ahead.key, createRevision: ahead.createRevision };
+    this.#unwatch = client.watch({ key: ahead.key, skip: "puts" }, (notice) => {
+      if (notice.kind === "standing" && notice.revision === seenAt) return; // nothing happened in between
+      if (notice.kind === "failed") this.#refused = notice.error;
+      if (notice.kind === "compacted") this.#over = undefined;
+      seat.ring(); // deleted, compacted, refused, or perhaps before it stood: look again
+    });
+  }
+
+  /** For after the look that a wake brought about: until then the office is empty. */
+  end(): void {
+    this.#unwatch();
+    this.#unwatch = () => {};
+    this.#over = undefined;
+    this.#standing.seat.predecessor = undefined;
   }
 }
 
@@ -76,20 +96,32 @@ export class QueueLayout implements Layout {
   }
 
   async stand(standing: Standing): Promise<boolean> {
-    const { seat, wait } = standing;
+    const { wait } = standing;
     const first = wait ? await this.#enter(standing) : await this.#tryEnter(standing);
     if (first || !wait) return first;
-    let unwatch = (): void => {};
+    const vigil = new Vigil(standing);
+    try {
+      await this.#await(standing, vigil);
+      return true;
+    } finally {
+      vigil.end();
+    }
+  }
+
+  async #await(standing: Standing, vigil: Vigil): Promise<void> {
+    const { client, seat, lease, limits } = standing;
+    const look = this.#look(seat);
     for (;;) {
-      const answer = await this.#turn(standing).finally(unwatch);
+      if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
+      const answer = await client.transaction(look, limits);
       if (!answer.succeeded) {
         seat.lose("its key is gone");
         throw seat.lost!;
       }
       const ahead = answer.results[0]?.kvs[0];
-      if (ahead === undefined) return true;
+      if (ahead === undefined) return;
       this.leaderId(seat.election, ahead);
-      unwatch = await waitFor(standing, ahead, answer.revision);
+      await vigil.keep(ahead, answer.revision);
     }
   }
 
@@ -144,26 +176,22 @@ export class QueueLayout implements Layout {
   }
 
   /** Is our key still there, and who stands before us? One transaction: both at the same instant. */
-  async #turn({ client, seat, lease, limits }: Standing): Promise<TransactionAnswer> {
+  #look(seat: Seat): Transaction {
     const token = seat.token!;
-    if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
-    return client.transaction(
-      {
-        when: [{ target: "create", key: seat.key, value: token }],
-        then: [
-          {
-            kind: "range",
-            ...this.#keys.queue(seat.election),
-            sort: "newest-first",
-            limit: 1,
-            maxCreateRevision: token - 1n,
-            keysOnly: true,
-          },
-        ],
-        otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
-      },
-      limits,
-    );
+    return {
+      when: [{ target: "create", key: seat.key, value: token }],
+      then: [
+        {
+          kind: "range",
+          ...this.#keys.queue(seat.election),
+          sort: "newest-first",
+          limit: 1,
+          maxCreateRevision: token - 1n,
+          keysOnly: true,
+        },
+      ],
+      otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
+    };
   }
 }
 
@@ -189,18 +217,25 @@ export class KeyLayout implements Layout {
   }
 
   async stand(standing: Standing): Promise<boolean> {
+    const vigil = new Vigil(standing);
+    try {
+      return await this.#stand(standing, vigil);
+    } finally {
+      vigil.end();
+    }
+  }
+
+  async #stand(standing: Standing, vigil: Vigil): Promise<boolean> {
     const { client, seat, lease, value, wait, limits } = standing;
+    const take: Transaction = {
+      when: [{ target: "create", key: seat.key, value: 0n }],
+      then: entry(seat, value),
+      otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
+    };
     for (;;) {
       await untilAborted(limits.signal, lease.fresh());
       seat.sent = true;
-      const answer = await client.transaction(
-        {
-          when: [{ target: "create", key: seat.key, value: 0n }],
-          then: entry(seat, value),
-          otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
-        },
-        limits,
-      );
+      const answer = await client.transaction(take, limits);
       if (answer.succeeded) {
         seat.entered(answer.revision);
         return true;
@@ -210,7 +245,7 @@ export class KeyLayout implements Layout {
       if (holder === undefined) continue;
       if (holder.lease === seat.lease) await removeRelic({ client, seat, limits }, holder);
       else if (!wait) return false;
-      else (await waitFor(standing, holder, answer.revision))();
+      else await vigil.keep(holder, answer.revision);
     }
   }
 }

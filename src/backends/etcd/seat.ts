@@ -6,7 +6,6 @@
 import type { Revocation } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
 import type { Stop } from "../../core/halt.js";
-import { throwIfStopped } from "../../core/waiting.js";
 import type { CallLimits, EtcdClient, Operation, Transaction } from "./client.js";
 
 export type SeatState = "standing" | "held" | "left";
@@ -104,22 +103,20 @@ export class Seat implements Revocation {
   }
 
   /** Sleeps until {@link ring}. Rings that nobody waited for are not lost. */
-  async rung(signal: Stop): Promise<void> {
-    if (!this.#rung) {
-      await new Promise<void>((resolve) => {
-        const done = (): void => {
-          this.#ring = undefined;
-          signal.removeEventListener("abort", done);
-          resolve();
-        };
-        this.#ring = done;
-        if (signal.aborted) done();
-        else signal.addEventListener("abort", done);
-      });
-    }
-    this.#rung = false;
-    throwIfStopped(signal);
-    if (this.#lost !== undefined) throw this.#lost;
+  rung(signal: Stop): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const done = (): void => {
+        this.#ring = undefined;
+        this.#rung = false;
+        signal.removeEventListener("abort", done);
+        if (signal.aborted) reject(signal.reason);
+        else if (this.#lost !== undefined) reject(this.#lost);
+        else resolve();
+      };
+      if (this.#rung || signal.aborted) return done();
+      this.#ring = done;
+      signal.addEventListener("abort", done);
+    });
   }
 
   /**

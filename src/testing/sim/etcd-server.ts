@@ -42,8 +42,8 @@ interface Watcher {
   readonly link: Link;
   readonly request: WatchRequest;
   readonly sink: (notice: WatchNotice) => void;
-  /** First revision that was not told yet. */
-  next: bigint;
+  /** First revision that was not told yet; unknown until it is told where the watch begins. */
+  next: bigint | undefined;
   stopped: boolean;
 }
 
@@ -257,23 +257,28 @@ export class EtcdServer {
 
   /** Tells what was not told yet. If that gets lost the stream is broken: nothing more comes before it is resumed. */
   #tell(watcher: Watcher): void {
-    const { link, request } = watcher;
+    const { link } = watcher;
     if (!link.process.alive || watcher.stopped) return void this.#watchers.delete(watcher);
-    const events = this.#since(watcher.next).filter(
-      ({ type, kv }) => within(kv.key, request) && request.skip !== `${type}s`,
-    );
-    if (events.length === 0) {
+    const notice = this.#news(watcher);
+    if (notice === undefined) {
       if (this.#watchers.has(watcher)) watcher.next = this.#revision + 1n;
       return;
     }
     const told = link.notify(() => {
-      if (!watcher.stopped) watcher.sink({ kind: "events", events });
+      if (!watcher.stopped) watcher.sink(notice);
     });
-    if (told) watcher.next = this.#revision + 1n;
-    else if (link.breaks()) {
+    if (!told && link.breaks()) {
       this.#watchers.delete(watcher);
       this.#resume(watcher);
     } else watcher.next = this.#revision + 1n;
+  }
+
+  #news({ request, next }: Watcher): WatchNotice | undefined {
+    if (next === undefined) return { kind: "standing", revision: this.#revision };
+    const events = this.#since(next).filter(
+      ({ type, kv }) => within(kv.key, request) && request.skip !== `${type}s`,
+    );
+    return events.length === 0 ? undefined : { kind: "events", events };
   }
 
   /** What happened from this revision on. The log grows at its end alone: only that is looked at. */

@@ -98,9 +98,8 @@ export class GrpcEtcdClient implements EtcdClient {
   }
 
   async transaction(transaction: Transaction, limits: CallLimits): Promise<TransactionAnswer> {
-    return decodeTransaction(
-      await this.#call("transaction", methods.txn, encodeTransaction(transaction), limits),
-    );
+    const wire = (transaction.wire ??= encodeTransaction(transaction));
+    return decodeTransaction(await this.#call("transaction", methods.txn, wire, limits));
   }
 
   async leaseGrant(ttlSeconds: bigint, limits: CallLimits): Promise<LeaseGrant> {

@@ -161,12 +161,9 @@ export function decodeLeaseLife(message: Uint8Array): LeaseLife {
 
 const skipFilter = { puts: 0, deletes: 1 } as const;
 
-export function encodeWatchCreate(id: bigint, request: WatchRequest): Uint8Array {
-  const create = new Writer()
-    .text(1, request.key)
-    .text(2, request.rangeEnd)
-    .int(3, request.startRevision)
-    .bool(4, true);
+/** `from`: first revision to be told of; without it, the next. */
+export function encodeWatchCreate(id: bigint, request: WatchRequest, from: bigint | undefined): Uint8Array {
+  const create = new Writer().text(1, request.key).text(2, request.rangeEnd).int(3, from).bool(4, true);
   if (request.skip !== undefined) create.bytes(5, Uint8Array.of(skipFilter[request.skip]));
   return new Writer().message(1, create.int(7, id)).finish();
 }

@@ -21,8 +21,8 @@ const LAST_RETRY_MS = 2_000;
 interface Watch {
   readonly request: WatchRequest;
   readonly sink: (notice: WatchNotice) => void;
-  /** First revision not yet seen. */
-  next: bigint;
+  /** First revision not yet seen; unknown until the server says where it begins. */
+  next: bigint | undefined;
   /** It was refused, or might have been, with a token that has been given up since: the next refusal counts. */
   lastChance: boolean;
 }
@@ -134,7 +134,7 @@ export class Watches {
 
   #ask(id: bigint, watch: Watch, { stream, asked }: Open): void {
     asked.add(id);
-    stream.send(encodeWatchCreate(id, { ...watch.request, startRevision: watch.next }));
+    stream.send(encodeWatchCreate(id, watch.request, watch.next));
   }
 
   #receive(answer: WatchAnswer, state: Open): void {
@@ -145,16 +145,15 @@ export class Watches {
     if (answer.compactRevision > 0n)
       return this.#finish(id, watch, { kind: "compacted", revision: answer.compactRevision });
     if (answer.canceled) return this.#refused(id, answer.cancelReason, watch, state);
-    if (answer.created) {
-      watch.lastChance = false;
-      return;
-    }
+    if (answer.created) return begun(watch, answer.revision);
+    if (watch.next === undefined) return; // it has not begun, so this is not its
     const last = answer.events.at(-1);
     // While a watch catches up, the header runs ahead of the events: only what was
     // delivered counts. Without events it is the server's word that there were none.
     const seen = last === undefined ? answer.revision : last.kv.modRevision;
-    const events = answer.events.filter((event) => event.kv.modRevision >= watch.next);
-    if (seen >= watch.next) watch.next = seen + 1n;
+    const { next } = watch;
+    const events = answer.events.filter((event) => event.kv.modRevision >= next);
+    if (seen >= next) watch.next = seen + 1n;
     if (events.length > 0) watch.sink({ kind: "events", events });
   }
 
@@ -183,6 +182,14 @@ export class Watches {
     this.#watches.delete(id);
     watch.sink(notice);
   }
+}
+
+/** The server has taken it up. */
+function begun(watch: Watch, revision: bigint): void {
+  watch.lastChance = false;
+  if (watch.next !== undefined) return;
+  watch.next = revision + 1n;
+  watch.sink({ kind: "standing", revision });
 }
 
 /** Whose answer this is. They come in the order of the questions; newer servers give a refused watch no id. */
