@@ -16,7 +16,7 @@ import type { Emitter } from "./events.js";
 import { Halt } from "./halt.js";
 import type { EndReason, Term, TermEnd, TermKeeper } from "./term.js";
 import type { Timing } from "./timing.js";
-import { bounded, deferred, onAbort, sleep } from "./waiting.js";
+import { bounded, deferred, LazyOptions, limited, onAbort, sleep } from "./waiting.js";
 import type { Deferred } from "./waiting.js";
 
 export interface KeeperOptions {
@@ -267,8 +267,8 @@ export class Keeper implements TermKeeper {
     const never = new Halt();
     for (let attempt = 1; attempt <= RELEASE_ATTEMPTS; attempt++) {
       try {
-        return await bounded(this.#clock, this.#timing.attemptMs, never, "releasing", (signal) =>
-          this.#hold.release({ signal }),
+        return await limited(this.#clock, this.#timing.attemptMs, never, "releasing", (stop) =>
+          this.#hold.release(new LazyOptions(stop)),
         );
       } catch (error) {
         this.#events.log(

@@ -5,7 +5,7 @@
  * by hand.
  */
 import { setMaxListeners } from "node:events";
-import type { Revocation } from "./backend.js";
+import type { CallOptions, Revocation } from "./backend.js";
 import type { Clock } from "./clock.js";
 import { ConclaveError } from "./errors.js";
 import { Halt } from "./halt.js";
@@ -68,11 +68,7 @@ export function bounded<T>(
   what: string,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  return limited(clock, limitMs, signal, what, (stop) => {
-    const controller = new AbortController();
-    onAbort(stop, () => controller.abort(stop.reason));
-    return call(controller.signal);
-  });
+  return limited(clock, limitMs, signal, what, (stop) => call(new LazyOptions(stop).signal));
 }
 
 /** {@link bounded} for a call that needs no AbortSignal: making one takes as long as half a request. */
@@ -121,6 +117,30 @@ export function limited<T>(
       fail(error);
     }
   });
+}
+
+/** Options of a call within {@link limited}: the signal is made when a store's client asks for it, and some need none. */
+export class LazyOptions implements CallOptions {
+  readonly stop: Stop;
+  #signal: AbortSignal | undefined;
+
+  constructor(stop: Stop) {
+    this.stop = stop;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#signal === undefined) {
+      const controller = new AbortController();
+      onAbort(this.stop, () => controller.abort(this.stop.reason));
+      this.#signal = controller.signal;
+    }
+    return this.#signal;
+  }
+}
+
+/** What ends this call, without making a signal for it. */
+export function stopOf(options: CallOptions): Stop {
+  return options instanceof LazyOptions ? options.stop : options.signal;
 }
 
 /**

@@ -394,8 +394,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: LAYOUTS,
-        find: "await vigil.keep(ahead, answer.revision);",
-        replace: "await vigil.keep(ahead, answer.revision); return;",
+        find: "await vigil.keep(ahead);",
+        replace: "await vigil.keep(ahead); return;",
       },
     ],
   },

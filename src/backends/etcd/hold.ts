@@ -1,6 +1,6 @@
 /** A seat in office, as core sees it. */
 import type { CallOptions, Extension, Hold, Revocation } from "../../core/backend.js";
-import { untilAborted } from "../../core/waiting.js";
+import { stopOf, untilAborted } from "../../core/waiting.js";
 import type { EtcdClient } from "./client.js";
 import type { Seat } from "./seat.js";
 import type { SharedLease } from "./shared-lease.js";
@@ -60,8 +60,8 @@ export class EtcdHold implements Hold {
     return this.#handOut(this.#lease.extension);
   }
 
-  async release({ signal }: CallOptions): Promise<void> {
-    await this.#lease.vacate(this.#seat, signal, this.#attemptMs);
+  release(options: CallOptions): Promise<void> {
+    return this.#lease.vacate(this.#seat, stopOf(options), this.#attemptMs);
   }
 
   get #gone(): boolean {

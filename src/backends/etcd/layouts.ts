@@ -31,8 +31,9 @@ export interface Layout {
 
 /**
  * The watch over whoever stands before us. It begins when the server takes it
- * up, not where our look was: so etcd tells at once what happens, even to those
- * who have only just come. What happened in between takes another look.
+ * up, not where our last look was: so etcd tells at once what happens, even to
+ * those who have only just come. That it stands is a reason to look again, for
+ * whatever happened before.
  */
 class Vigil {
   readonly #standing: Standing;
@@ -44,24 +45,23 @@ class Vigil {
     this.#standing = standing;
   }
 
-  /** Waits for a change of this key, seen at this revision, or for anything else that rings the seat's bell. */
-  async keep(ahead: KeyValue, seenAt: bigint): Promise<void> {
+  /** Waits for a change of this key, or for anything else that rings the seat's bell. */
+  async keep(ahead: KeyValue): Promise<void> {
     const { seat, limits } = this.#standing;
-    if (this.#over !== ahead.createRevision) this.#begin(ahead, seenAt);
+    if (this.#over !== ahead.createRevision) this.#begin(ahead);
     await seat.rung(limits.signal);
     if (this.#refused !== undefined) throw this.#refused;
   }
 
-  #begin(ahead: KeyValue, seenAt: bigint): void {
+  #begin({ key, createRevision }: KeyValue): void {
     const { client, seat } = this.#standing;
     this.end();
-    this.#over = ahead.createRevision;
-    seat.predecessor = { key: ahead.key, createRevision: ahead.createRevision };
-    this.#unwatch = client.watch({ key: ahead.key, skip: "puts" }, (notice) => {
-      if (notice.kind === "standing" && notice.revision === seenAt) return; // nothing happened in between
+    this.#over = createRevision;
+    seat.predecessor = { key, createRevision };
+    this.#unwatch = client.watch({ key, skip: "puts" }, (notice) => {
       if (notice.kind === "failed") this.#refused = notice.error;
-      if (notice.kind === "compacted") this.#over = undefined;
-      seat.ring(); // deleted, compacted, refused, or perhaps before it stood: look again
+      if (notice.kind === "compacted") this.#over = undefined; // it is at its end
+      seat.ring(); // stands, deleted, compacted or refused: look again
     });
   }
 
@@ -96,9 +96,7 @@ export class QueueLayout implements Layout {
   }
 
   async stand(standing: Standing): Promise<boolean> {
-    const { wait } = standing;
-    const first = wait ? await this.#enter(standing) : await this.#tryEnter(standing);
-    if (first || !wait) return first;
+    if (!standing.wait) return this.#tryEnter(standing);
     const vigil = new Vigil(standing);
     try {
       await this.#await(standing, vigil);
@@ -110,23 +108,23 @@ export class QueueLayout implements Layout {
 
   async #await(standing: Standing, vigil: Vigil): Promise<void> {
     const { client, seat, lease, limits } = standing;
+    let ahead = await this.#enter(standing);
     const look = this.#look(seat);
-    for (;;) {
+    while (ahead !== undefined) {
+      this.leaderId(seat.election, ahead);
+      await vigil.keep(ahead);
       if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
       const answer = await client.transaction(look, limits);
       if (!answer.succeeded) {
         seat.lose("its key is gone");
         throw seat.lost!;
       }
-      const ahead = answer.results[0]?.kvs[0];
-      if (ahead === undefined) return;
-      this.leaderId(seat.election, ahead);
-      await vigil.keep(ahead, answer.revision);
+      ahead = answer.results[0]?.kvs[0];
     }
   }
 
-  /** Joins the queue, and sees in the same transaction whether it is the first. */
-  async #enter({ client, seat, lease, value, limits }: Standing): Promise<boolean> {
+  /** Joins the queue, and sees in the same transaction who stands before us; `undefined`: nobody, we lead. */
+  async #enter({ client, seat, lease, value, limits }: Standing): Promise<KeyValue | undefined> {
     const range = this.#keys.queue(seat.election);
     for (;;) {
       await untilAborted(limits.signal, lease.fresh());
@@ -136,7 +134,7 @@ export class QueueLayout implements Layout {
           when: [{ target: "create", key: seat.key, value: 0n }],
           then: [
             ...entry(seat, value),
-            { kind: "range", ...range, sort: "oldest-first", limit: 1, keysOnly: true },
+            { kind: "range", ...range, sort: "newest-first", limit: 2, keysOnly: true },
           ],
           otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
         },
@@ -144,8 +142,9 @@ export class QueueLayout implements Layout {
       );
       if (answer.succeeded) {
         seat.entered(answer.revision);
-        const leader = answer.results.at(-1)?.kvs[0];
-        return leader !== undefined && leader.createRevision === answer.revision;
+        const [own, ahead] = answer.results.at(-1)?.kvs ?? [];
+        if (own?.createRevision === answer.revision) return ahead;
+        throw new ConclaveError("unavailable", `etcd did not show the key it wrote for "${seat.election}"`);
       }
       await removeRelic({ client, seat, limits }, answer.results[0]?.kvs[0]);
     }
@@ -245,7 +244,7 @@ export class KeyLayout implements Layout {
       if (holder === undefined) continue;
       if (holder.lease === seat.lease) await removeRelic({ client, seat, limits }, holder);
       else if (!wait) return false;
-      else await vigil.keep(holder, answer.revision);
+      else await vigil.keep(holder);
     }
   }
 }

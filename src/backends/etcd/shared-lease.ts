@@ -9,6 +9,7 @@
  */
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Extension } from "../../core/backend.js";
+import type { Stop } from "../../core/halt.js";
 import { ConclaveError } from "../../core/errors.js";
 import { bounded, sleep } from "../../core/waiting.js";
 import type { CallLimits, EtcdClient, KeyValue, LeaseLife, Operation, TransactionAnswer } from "./client.js";
@@ -154,7 +155,7 @@ export class SharedLease {
   }
 
   /** Takes the seat's key out of the store. If that fails it is tried again as long as the lease lives. */
-  async vacate(seat: Seat, signal: AbortSignal, limitMs: number): Promise<void> {
+  async vacate(seat: Seat, signal: Stop, limitMs: number): Promise<void> {
     if (seat.state === "left" && !this.#strays.has(seat)) return;
     try {
       await seat.vacate({ signal, limitMs });

@@ -17,6 +17,7 @@ import {
 
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
+const CANCEL_MS = 5;
 
 interface Watch {
   readonly request: WatchRequest;
@@ -60,6 +61,9 @@ export class Watches {
   #lastId = 0n;
   #state: State = { kind: "idle" };
   #retryMs = FIRST_RETRY_MS;
+  /** Ended here, and the server does not know it yet. */
+  readonly #cancelled: bigint[] = [];
+  #cancelling: Timer | undefined;
   #closed = false;
 
   constructor(transport: WatchTransport, clock: Clock) {
@@ -75,8 +79,7 @@ export class Watches {
     if (this.#state.kind === "open") this.#ask(id, watch, this.#state);
     else if (this.#state.kind === "idle") this.#open();
     return () => {
-      if (!this.#watches.delete(id)) return;
-      if (this.#state.kind === "open") this.#state.stream.send(encodeWatchCancel(id));
+      if (this.#watches.delete(id)) this.#cancel(id);
     };
   }
 
@@ -87,6 +90,7 @@ export class Watches {
 
   close(): void {
     this.#closed = true;
+    this.#cancelling?.cancel();
     this.#watches.clear();
     if (this.#state.kind === "open") this.#state.stream.close();
     if (this.#state.kind === "resting") this.#state.timer.cancel();
@@ -135,6 +139,18 @@ export class Watches {
   #ask(id: bigint, watch: Watch, { stream, asked }: Open): void {
     asked.add(id);
     stream.send(encodeWatchCreate(id, watch.request, watch.next));
+  }
+
+  /** Said a moment later: who ends a watch has heard the news, and has more urgent things to do. */
+  #cancel(id: bigint): void {
+    if (this.#state.kind !== "open") return;
+    this.#cancelled.push(id);
+    this.#cancelling ??= this.#clock.after(CANCEL_MS, () => {
+      this.#cancelling = undefined;
+      const cancelled = this.#cancelled.splice(0);
+      if (this.#state.kind !== "open") return; // they ended with the stream
+      for (const gone of cancelled) this.#state.stream.send(encodeWatchCancel(gone));
+    });
   }
 
   #receive(answer: WatchAnswer, state: Open): void {
