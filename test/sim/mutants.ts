@@ -433,8 +433,9 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: ETCD_HOLD,
-        find: "await this.#lease.vacate(this.#seat, signal, this.#attemptMs);",
-        replace: "await this.#client.leaseRevoke(this.#seat.lease, { signal, limitMs: this.#attemptMs });",
+        find: "return this.#lease.vacate(this.#seat, stopOf(options), this.#attemptMs);",
+        replace:
+          "return this.#client.leaseRevoke(this.#seat.lease, { signal: options.signal, limitMs: this.#attemptMs });",
       },
     ],
   },
