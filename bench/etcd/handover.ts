@@ -4,14 +4,22 @@ import { once } from "node:events";
 import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Etcd3 } from "etcd3";
+import { etcdBackend } from "../../src/backends/etcd/index.js";
+import { Election } from "../../src/core/election.js";
 import type { EtcdServer } from "../../test/support/etcd-server.js";
 import { until } from "../../test/support/until.js";
 import { type Row, show, type Summary, summarize } from "../measure.js";
 import { machineMs } from "./machine-clock.js";
 
 const PUTS = 1_000;
-const HANDOVERS = 250;
+const HANDOVERS = 240;
 const WARM_UP = 20;
+/**
+ * So many of the one, then of the other: often enough for whatever else the
+ * machine does to meet both alike, and seldom enough for the one not to pay for
+ * the other's (a new process for each handover of etcdctl's).
+ */
+const BLOCK = 20;
 /**
  * A watch that begins at a revision of the past is served by etcd from a list it
  * goes through every 100 ms. Go's library begins there (ours one revision later,
@@ -50,26 +58,24 @@ export async function* roundTrip(server: EtcdServer): AsyncGenerator<Row> {
 }
 
 /**
- * Candidates in processes of their own, as they are in earnest, in turns, so that
- * whatever else the machine does meets all alike. Seen from outside: the same
- * observer, the same signal, the same pipes, SIGINT to the leader's process until
- * the line of the next one's process is here. And, of ours, what a program that
- * uses the library sees: from the call of `resign()` in the one process to the
- * term in the other.
+ * Handovers one after the other in one process: what the library itself takes.
+ * Then candidates in processes of their own that have waited a while, as they do
+ * in earnest, so that their caches are cold: from the call of `resign()` in the
+ * one process to the term in the other; and seen from outside: the same observer,
+ * the same signal, the same pipes as for etcdctl, SIGINT to the leader's process
+ * until the line of the next one's process is here.
  */
 export async function* handover(server: EtcdServer): AsyncGenerator<Row> {
   const settled = await inTurns(server, "settled", SETTLED_MS, HANDOVERS);
-  yield row("graceful handover, resign() called to the next in office", settled.inside, settled);
+  yield row("graceful handover, one after the other, resign() to the next in office", settled.busy, settled);
+  yield row(`between processes, after ${SETTLED_MS} ms of rest`, settled.inside, settled);
   yield row("the same from outside, SIGINT to the next one's word", settled.ours, settled);
   const joined = await inTurns(server, "joined", JUST_JOINED_MS, JUST_JOINED);
-  yield row(
-    `resign() called to the next in office, ${JUST_JOINED_MS} ms after it has joined`,
-    joined.inside,
-    joined,
-  );
+  yield row(`between processes, ${JUST_JOINED_MS} ms after the next has joined`, joined.inside, joined);
 }
 
 interface Results {
+  readonly busy: Summary;
   readonly inside: Summary;
   readonly ours: Summary;
   readonly theirs: Summary;
@@ -82,30 +88,33 @@ function row(what: string, mine: Summary, { theirs }: Results): Row {
 
 async function inTurns(server: EtcdServer, name: string, afterMs: number, count: number): Promise<Results> {
   const series = [
+    libraryHandovers(server, `${name}-library`),
     handovers(server, `${name}-ours`, new Ours(server, `${name}-ours`), afterMs),
     handovers(server, `${name}-theirs`, new Etcdctl(server, `${name}-theirs`), afterMs),
   ];
   const samples: Handover[][] = series.map(() => []);
-  for (let i = 0; i < count + WARM_UP; i++) {
+  for (let done = -WARM_UP; done < count; done += BLOCK) {
     for (const [which, one] of series.entries()) {
-      const { value } = await one.next();
-      if (i >= WARM_UP && value) samples[which]!.push(value);
+      for (let i = 0; i < BLOCK; i++) {
+        const { value } = await one.next();
+        if (done >= 0 && value) samples[which]!.push(value);
+      }
     }
   }
   await Promise.all(series.map((one) => one.return()));
-  const [ours = [], theirs = []] = samples;
-  return {
-    inside: summarize(ours.map(({ insideMs }) => insideMs ?? Number.NaN)),
-    ours: summarize(ours.map(({ outsideMs }) => outsideMs)),
-    theirs: summarize(theirs.map(({ outsideMs }) => outsideMs)),
-  };
+  const [library = [], ours = [], theirs = []] = samples;
+  const inside = (all: readonly Handover[]): Summary =>
+    summarize(all.map(({ insideMs }) => insideMs ?? Number.NaN));
+  const outside = (all: readonly Handover[]): Summary =>
+    summarize(all.map(({ outsideMs }) => outsideMs ?? Number.NaN));
+  return { busy: inside(library), inside: inside(ours), ours: outside(ours), theirs: outside(theirs) };
 }
 
 interface Handover {
   /** From the signal to the next one's word, as the observer sees it. */
-  readonly outsideMs: number;
-  /** From the call in the one process to the term in the other, if they say when that was. */
-  readonly insideMs: number | undefined;
+  readonly outsideMs?: number;
+  /** From the call of `resign()` to the next one's term, where we are told when that was. */
+  readonly insideMs?: number | undefined;
 }
 
 /** A word somebody said, and when the observer heard it. */
@@ -201,16 +210,50 @@ class Ours implements Pair {
   }
 }
 
+/** How many stand. */
+function queue(server: EtcdServer, name: string): { standing(): Promise<number>; close(): Promise<void> } {
+  const client = server.client();
+  const limits = { signal: new AbortController().signal, limitMs: 5_000 };
+  const range = { key: `${name}/`, rangeEnd: `${name}0`, keysOnly: true };
+  return {
+    standing: async () => (await client.range(range, limits)).length,
+    close: async () => client[Symbol.asyncDispose](),
+  };
+}
+
+/** Two candidates in this process, each with its own connection; the leader resigns as soon as the other stands. */
+async function* libraryHandovers(server: EtcdServer, name: string): AsyncGenerator<Handover, void> {
+  const { standing, close } = queue(server, name);
+  const elections = [0, 1].map(() => {
+    const backend = etcdBackend({ endpoints: server.endpoints, env: {} });
+    return new Election({ name, backend, closeBackend: true });
+  });
+  let term = await elections[0]!.campaign();
+  try {
+    for (let i = 0; ; i++) {
+      const next = elections[(i + 1) % 2]!.campaign();
+      while ((await standing()) < 2);
+      const old = term;
+      const startedAt = machineMs();
+      void old.resign();
+      term = await next;
+      const insideMs = machineMs() - startedAt;
+      await old.ended;
+      yield { insideMs };
+    }
+  } finally {
+    await Promise.all(elections.map((election) => election.close()));
+    await close();
+  }
+}
+
 async function* handovers(
   server: EtcdServer,
   name: string,
   pair: Pair,
   afterMs: number,
 ): AsyncGenerator<Handover, void> {
-  const client = server.client();
-  const limits = { signal: new AbortController().signal, limitMs: 5_000 };
-  const standing = async (): Promise<number> =>
-    (await client.range({ key: `${name}/`, rangeEnd: `${name}0`, keysOnly: true }, limits)).length;
+  const { standing, close } = queue(server, name);
   let leader = pair.stand();
   await leader.leads;
   try {
@@ -230,6 +273,6 @@ async function* handovers(
     }
   } finally {
     await pair.end();
-    await client[Symbol.asyncDispose]();
+    await close();
   }
 }

@@ -16,7 +16,7 @@ import type { Emitter } from "./events.js";
 import { Halt } from "./halt.js";
 import type { EndReason, Term, TermEnd, TermKeeper } from "./term.js";
 import type { Timing } from "./timing.js";
-import { bounded, deferred, LazyOptions, limited, onAbort, sleep } from "./waiting.js";
+import { bounded, deferred, lazyOptions, limited, onAbort, sleep } from "./waiting.js";
 import type { Deferred } from "./waiting.js";
 
 export interface KeeperOptions {
@@ -268,7 +268,7 @@ export class Keeper implements TermKeeper {
     for (let attempt = 1; attempt <= RELEASE_ATTEMPTS; attempt++) {
       try {
         return await limited(this.#clock, this.#timing.attemptMs, never, "releasing", (stop) =>
-          this.#hold.release(new LazyOptions(stop)),
+          this.#hold.release(lazyOptions(stop)),
         );
       } catch (error) {
         this.#events.log(

@@ -68,7 +68,7 @@ export function bounded<T>(
   what: string,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  return limited(clock, limitMs, signal, what, (stop) => call(new LazyOptions(stop).signal));
+  return limited(clock, limitMs, signal, what, (stop) => call(signalOf(stop)));
 }
 
 /** {@link bounded} for a call that needs no AbortSignal: making one takes as long as half a request. */
@@ -119,28 +119,28 @@ export function limited<T>(
   });
 }
 
-/** Options of a call within {@link limited}: the signal is made when a store's client asks for it, and some need none. */
-export class LazyOptions implements CallOptions {
-  readonly stop: Stop;
-  #signal: AbortSignal | undefined;
-
-  constructor(stop: Stop) {
-    this.stop = stop;
-  }
-
-  get signal(): AbortSignal {
-    if (this.#signal === undefined) {
-      const controller = new AbortController();
-      onAbort(this.stop, () => controller.abort(this.stop.reason));
-      this.#signal = controller.signal;
-    }
-    return this.#signal;
-  }
+/** Options of a call within {@link limited}. The signal is made when a store's client asks for it: some need none. */
+export function lazyOptions(stop: Stop): CallOptions & { readonly stop: Stop } {
+  let signal: AbortSignal | undefined;
+  return {
+    stop,
+    // Its own property, not a class's: copies of the options must have a signal too.
+    get signal() {
+      signal ??= signalOf(stop);
+      return signal;
+    },
+  };
 }
 
 /** What ends this call, without making a signal for it. */
-export function stopOf(options: CallOptions): Stop {
-  return options instanceof LazyOptions ? options.stop : options.signal;
+export function stopOf(options: CallOptions & { readonly stop?: Stop }): Stop {
+  return options.stop ?? options.signal;
+}
+
+function signalOf(stop: Stop): AbortSignal {
+  const controller = new AbortController();
+  onAbort(stop, () => controller.abort(stop.reason));
+  return controller.signal;
 }
 
 /**

@@ -115,9 +115,10 @@ describe("etcd wire format", () => {
     const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 300 });
     fc.assert(
       fc.property(fc.array(text, { maxLength: 5 }), fc.uint8Array({ maxLength: 500 }), (texts, bytes) => {
-        const inner = new Writer();
-        texts.forEach((one, i) => inner.text(i + 1, one).int(100, 1));
-        const outer = new Fields(new Writer().message(20, inner).bytes(5_000, bytes).finish());
+        const writer = new Writer().message(20, (inner) =>
+          texts.forEach((one, i) => inner.text(i + 1, one).int(100, 1)),
+        );
+        const outer = new Fields(writer.bytes(5_000, bytes).finish());
         expect([outer.next(), outer.number]).toEqual([true, 20]);
         const read: string[] = [];
         for (const field = new Fields(outer.bytes); field.next();)

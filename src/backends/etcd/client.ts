@@ -65,8 +65,6 @@ export interface Transaction {
   readonly when: readonly Comparison[];
   readonly then: readonly Operation[];
   readonly otherwise: readonly Operation[];
-  /** The client's own: how it looks on the wire, for when the same one is sent again. */
-  wire?: Uint8Array;
 }
 
 export interface TransactionAnswer extends Header {

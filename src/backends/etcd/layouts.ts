@@ -39,18 +39,16 @@ class Vigil {
   readonly #standing: Standing;
   #over: bigint | undefined;
   #unwatch = (): void => {};
-  #refused: Error | undefined;
 
   constructor(standing: Standing) {
     this.#standing = standing;
   }
 
   /** Waits for a change of this key, or for anything else that rings the seat's bell. */
-  async keep(ahead: KeyValue): Promise<void> {
+  keep(ahead: KeyValue): Promise<void> {
     const { seat, limits } = this.#standing;
     if (this.#over !== ahead.createRevision) this.#begin(ahead);
-    await seat.rung(limits.signal);
-    if (this.#refused !== undefined) throw this.#refused;
+    return seat.rung(limits.signal);
   }
 
   #begin({ key, createRevision }: KeyValue): void {
@@ -59,9 +57,9 @@ class Vigil {
     this.#over = createRevision;
     seat.predecessor = { key, createRevision };
     this.#unwatch = client.watch({ key, skip: "puts" }, (notice) => {
-      if (notice.kind === "failed") this.#refused = notice.error;
+      if (notice.kind === "failed") return seat.refuse(notice.error);
       if (notice.kind === "compacted") this.#over = undefined; // it is at its end
-      seat.ring(); // stands, deleted, compacted or refused: look again
+      seat.ring(); // stands, deleted or compacted: look again
     });
   }
 

@@ -37,6 +37,7 @@ export class Seat implements Revocation {
   readonly #client: EtcdClient;
   readonly #owner: SeatOwner;
   #lost: ConclaveError | undefined;
+  #refused: Error | undefined;
   #ring: (() => void) | undefined;
   #rung = false;
   #unwatch: (() => void) | undefined;
@@ -102,6 +103,12 @@ export class Seat implements Revocation {
     this.#ring?.();
   }
 
+  /** Waiting is not allowed: whoever does hears why. */
+  refuse(why: Error): void {
+    this.#refused = why;
+    this.ring();
+  }
+
   /** Sleeps until {@link ring}. Rings that nobody waited for are not lost. */
   rung(signal: Stop): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -111,6 +118,7 @@ export class Seat implements Revocation {
         signal.removeEventListener("abort", done);
         if (signal.aborted) reject(signal.reason);
         else if (this.#lost !== undefined) reject(this.#lost);
+        else if (this.#refused !== undefined) reject(this.#refused);
         else resolve();
       };
       if (this.#rung || signal.aborted) return done();

@@ -56,6 +56,9 @@ const CALLS_AT_ONCE = 128;
 /** A caller with less patience than this condemns no connection by it: others use it too, and pings watch over it. */
 const PATIENT_MS = 100;
 
+/** For calls of which only the end is of interest. */
+const nothing = (): void => {};
+
 export class GrpcEtcdClient implements EtcdClient {
   readonly #clock: Clock;
   readonly #channel: Channel;
@@ -86,51 +89,49 @@ export class GrpcEtcdClient implements EtcdClient {
   }
 
   async range(request: RangeRequest, limits: CallLimits): Promise<readonly KeyValue[]> {
-    return decodeRange(await this.#call("range", methods.range, encodeRange(request).finish(), limits)).kvs;
+    const { kvs } = await this.#call("range", methods.range, encodeRange(request), limits, decodeRange);
+    return kvs;
   }
 
   async put(key: string, value: string, lease: bigint | undefined, limits: CallLimits): Promise<void> {
-    await this.#call("put", methods.put, encodePut(key, value, lease).finish(), limits);
+    return this.#call("put", methods.put, encodePut(key, value, lease), limits, nothing);
   }
 
   async delete(key: string, rangeEnd: string | undefined, limits: CallLimits): Promise<void> {
-    await this.#call("delete", methods.deleteRange, encodeDelete(key, rangeEnd).finish(), limits);
+    return this.#call("delete", methods.deleteRange, encodeDelete(key, rangeEnd), limits, nothing);
   }
 
   async transaction(transaction: Transaction, limits: CallLimits): Promise<TransactionAnswer> {
-    const wire = (transaction.wire ??= encodeTransaction(transaction));
-    return decodeTransaction(await this.#call("transaction", methods.txn, wire, limits));
+    const body = encodeTransaction(transaction);
+    return this.#call("transaction", methods.txn, body, limits, decodeTransaction);
   }
 
   async leaseGrant(ttlSeconds: bigint, limits: CallLimits): Promise<LeaseGrant> {
-    return decodeLeaseGrant(
-      await this.#urgent("lease grant", methods.leaseGrant, encodeLeaseGrant(ttlSeconds), limits),
-    );
+    const body = encodeLeaseGrant(ttlSeconds);
+    return this.#urgent("lease grant", methods.leaseGrant, body, limits, decodeLeaseGrant);
   }
 
   async leaseKeepAlive(id: bigint, limits: CallLimits): Promise<LeaseLife> {
     // A stream of its own for each question: its answer cannot be mistaken for another's.
-    return decodeLeaseLife(
-      await this.#urgent("keep-alive", methods.leaseKeepAlive, encodeLeaseId(id), limits),
-    );
+    const body = encodeLeaseId(id);
+    return this.#urgent("keep-alive", methods.leaseKeepAlive, body, limits, decodeLeaseLife);
   }
 
   async leaseTimeToLive(id: bigint, limits: CallLimits): Promise<LeaseLife> {
-    return decodeLeaseLife(
-      await this.#urgent("lease time-to-live", methods.leaseTimeToLive, encodeLeaseId(id), limits),
-    );
+    const body = encodeLeaseId(id);
+    return this.#urgent("lease time-to-live", methods.leaseTimeToLive, body, limits, decodeLeaseLife);
   }
 
   async leaseRevoke(id: bigint, limits: CallLimits): Promise<void> {
     try {
-      await this.#urgent("lease revoke", methods.leaseRevoke, encodeLeaseId(id), limits);
+      await this.#urgent("lease revoke", methods.leaseRevoke, encodeLeaseId(id), limits, nothing);
     } catch (error) {
       if (!(error instanceof EtcdError) || error.kind !== "lost") throw error;
     }
   }
 
   async status(limits: CallLimits): Promise<MemberStatus> {
-    return decodeStatus(await this.#urgent("status", methods.status, new Uint8Array(), limits));
+    return this.#urgent("status", methods.status, new Uint8Array(), limits, decodeStatus);
   }
 
   watch(request: WatchRequest, sink: (notice: WatchNotice) => void): () => void {
@@ -148,32 +149,43 @@ export class GrpcEtcdClient implements EtcdClient {
   }
 
   /** Waits for its turn; the time limit counts from then. */
-  async #call(what: string, path: string, body: Uint8Array, limits: CallLimits): Promise<Uint8Array> {
-    if (limits.urgent === true) return this.#urgent(what, path, body, limits);
+  async #call<T>(
+    what: string,
+    path: string,
+    body: Uint8Array,
+    limits: CallLimits,
+    decode: (answer: Uint8Array) => T,
+  ): Promise<T> {
+    if (limits.urgent === true) return this.#urgent(what, path, body, limits, decode);
     throwIfStopped(limits.signal);
     if (!this.#gate.tryEnter()) await this.#gate.enter(limits.signal);
     try {
-      return await this.#urgent(what, path, body, limits);
+      return await this.#urgent(what, path, body, limits, decode);
     } finally {
       this.#gate.leave();
     }
   }
 
-  async #urgent(what: string, path: string, body: Uint8Array, limits: CallLimits): Promise<Uint8Array> {
-    const { signal, limitMs } = limits;
+  async #urgent<T>(
+    what: string,
+    path: string,
+    body: Uint8Array,
+    { signal, limitMs }: CallLimits,
+    decode: (answer: Uint8Array) => T,
+  ): Promise<T> {
     const sentAt = this.#clock.now();
     let used: Connection | undefined;
     const ask = (stop: Stop): Promise<Uint8Array> => {
       const request = { path, body, limitMs, signal: stop, again: path === methods.txn };
       used = this.#channel.current;
-      // With all at hand it is sent here and now: a leader may be waiting for it to be gone.
+      // With all at hand it is sent here and now: somebody may be waiting for what it does.
       if (used !== undefined && !this.#tokens.needed) return used.unary(request, undefined);
       return this.#ask(request, (connection) => {
         used = connection;
       });
     };
     try {
-      return await limited(this.#clock, limitMs, signal, `etcd ${what}`, ask);
+      return decode(await limited(this.#clock, limitMs, signal, `etcd ${what}`, ask));
     } catch (error) {
       this.#judge(used, error, sentAt, limitMs);
       throw error;

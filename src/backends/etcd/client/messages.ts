@@ -39,8 +39,8 @@ const comparisonTarget = {
   lease: { target: 4, field: 8 },
 };
 
-export function encodeRange(request: RangeRequest): Writer {
-  return new Writer()
+function writeRange(writer: Writer, request: RangeRequest): void {
+  writer
     .text(1, request.key)
     .text(2, request.rangeEnd)
     .int(3, request.limit)
@@ -50,39 +50,49 @@ export function encodeRange(request: RangeRequest): Writer {
     .int(13, request.maxCreateRevision);
 }
 
-export function encodePut(key: string, value: string, lease: bigint | undefined): Writer {
-  return new Writer().text(1, key).text(2, value).int(3, lease);
+function writePut(writer: Writer, key: string, value: string, lease: bigint | undefined): void {
+  writer.text(1, key).text(2, value).int(3, lease);
 }
 
-export function encodeDelete(key: string, rangeEnd?: string): Writer {
-  return new Writer().text(1, key).text(2, rangeEnd);
-}
-
-function encodeOperation(operation: Operation): Writer {
+function writeOperation(writer: Writer, operation: Operation): void {
   switch (operation.kind) {
     case "range":
-      return new Writer().message(1, encodeRange(operation));
+      writer.message(1, () => writeRange(writer, operation));
+      break;
     case "put":
-      return new Writer().message(2, encodePut(operation.key, operation.value, operation.lease));
+      writer.message(2, () => writePut(writer, operation.key, operation.value, operation.lease));
+      break;
     case "delete":
-      return new Writer().message(3, encodeDelete(operation.key));
+      writer.message(3, () => writer.text(1, operation.key));
   }
 }
 
-function encodeComparison(comparison: Comparison): Writer {
-  const { target, field } = comparisonTarget[comparison.target];
-  return new Writer()
-    .int(2, target)
-    .text(3, comparison.key)
-    .int(field, comparison.value)
-    .text(64, comparison.rangeEnd);
+function writeComparison(writer: Writer, { target, key, value, rangeEnd }: Comparison): void {
+  const number = comparisonTarget[target];
+  writer.int(2, number.target).text(3, key).int(number.field, value).text(64, rangeEnd);
 }
 
-export function encodeTransaction(transaction: Transaction): Uint8Array {
+export function encodeRange(request: RangeRequest): Uint8Array {
   const writer = new Writer();
-  for (const comparison of transaction.when) writer.message(1, encodeComparison(comparison));
-  for (const operation of transaction.then) writer.message(2, encodeOperation(operation));
-  for (const operation of transaction.otherwise) writer.message(3, encodeOperation(operation));
+  writeRange(writer, request);
+  return writer.finish();
+}
+
+export function encodePut(key: string, value: string, lease: bigint | undefined): Uint8Array {
+  const writer = new Writer();
+  writePut(writer, key, value, lease);
+  return writer.finish();
+}
+
+export function encodeDelete(key: string, rangeEnd?: string): Uint8Array {
+  return new Writer().text(1, key).text(2, rangeEnd).finish();
+}
+
+export function encodeTransaction({ when, then, otherwise }: Transaction): Uint8Array {
+  const writer = new Writer();
+  for (const comparison of when) writer.message(1, () => writeComparison(writer, comparison));
+  for (const operation of then) writer.message(2, () => writeOperation(writer, operation));
+  for (const operation of otherwise) writer.message(3, () => writeOperation(writer, operation));
   return writer.finish();
 }
 
@@ -163,15 +173,20 @@ const skipFilter = { puts: 0, deletes: 1 } as const;
 
 /** `from`: first revision to be told of; without it, the next. */
 export function encodeWatchCreate(id: bigint, request: WatchRequest, from: bigint | undefined): Uint8Array {
-  const create = new Writer().text(1, request.key).text(2, request.rangeEnd).int(3, from).bool(4, true);
-  if (request.skip !== undefined) create.bytes(5, Uint8Array.of(skipFilter[request.skip]));
-  return new Writer().message(1, create.int(7, id)).finish();
+  const { key, rangeEnd, skip } = request;
+  return new Writer()
+    .message(1, (create) => {
+      create.text(1, key).text(2, rangeEnd).int(3, from).bool(4, true);
+      if (skip !== undefined) create.bytes(5, Uint8Array.of(skipFilter[skip]));
+      create.int(7, id);
+    })
+    .finish();
 }
 
 export const encodeWatchCancel = (id: bigint): Uint8Array =>
-  new Writer().message(2, new Writer().int(1, id)).finish();
+  new Writer().message(2, (cancel) => cancel.int(1, id)).finish();
 
-export const encodeWatchProgress = (): Uint8Array => new Writer().message(3, new Writer()).finish();
+export const encodeWatchProgress = (): Uint8Array => new Writer().message(3, () => {}).finish();
 
 export interface WatchAnswer {
   readonly id: bigint;

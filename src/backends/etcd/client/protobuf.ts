@@ -52,8 +52,21 @@ export class Writer {
     return this;
   }
 
-  message(field: number, message: Writer): this {
-    return this.bytes(field, message.finish());
+  /** A message within the message: what `write` writes. Sent even if it writes nothing. */
+  message(field: number, write: (writer: this) => void): this {
+    this.#begin(field, 0);
+    const from = this.#at;
+    write(this);
+    const length = this.#at - from;
+    if (length === 0) return this;
+    // One byte was kept for the length, enough for nearly all; else the message moves up.
+    const extra = varintBytes(length) - 1;
+    this.#room(extra);
+    if (extra > 0) this.#bytes.copyWithin(from + extra, from, this.#at);
+    this.#at = from - 1;
+    this.#varint(length);
+    this.#at += length;
+    return this;
   }
 
   /** What was written so far. Valid until the next write. */
@@ -92,6 +105,12 @@ export class Writer {
     }
     this.#bytes[this.#at++] = Number(rest);
   }
+}
+
+function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes++;
+  return bytes;
 }
 
 /** Goes through the fields of a message: {@link next}, then look at {@link number} and the value. */
