@@ -39,6 +39,7 @@ const FILES = "src/backends/file/records.js";
 const FILE_ROOM = "src/backends/file/index.js";
 const LAYOUTS = "src/backends/etcd/layouts.js";
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
+const ETCD_LOOKS = "src/backends/etcd/looks.js";
 const ETCD_HOLD = "src/backends/etcd/hold.js";
 
 /** The simulator's own reckoning of deadlines catches these at once; what counts is that two leaders are seen. */
@@ -481,7 +482,7 @@ export const MUTANTS: readonly Mutant[] = [
     stores: ["queue"],
     edits: [
       {
-        file: SHARED_LEASE,
+        file: ETCD_LOOKS,
         find: "if (seat.predecessor !== undefined && !isStill(",
         replace: "if (false && !isStill(",
       },

@@ -8,6 +8,7 @@ import type { CallLimits, EtcdClient, KeyValue, Transaction } from "./client.js"
 import { candidateId, hex, type Keys } from "./keys.js";
 import { entry, removal, type Seat } from "./seat.js";
 import type { SharedLease } from "./shared-lease.js";
+import { Vigil } from "./vigil.js";
 
 export interface Standing {
   readonly client: EtcdClient;
@@ -27,49 +28,6 @@ export interface Layout {
   leaderRange(election: string): { readonly key: string; readonly rangeEnd?: string };
   /** How the leader is called whose key this is. */
   leaderId(election: string, kv: KeyValue): string;
-}
-
-/**
- * The watch over whoever stands before us. It begins when the server takes it
- * up, not where our last look was: so etcd tells at once what happens, even to
- * those who have only just come. That it stands is a reason to look again, for
- * whatever happened before.
- */
-class Vigil {
-  readonly #standing: Standing;
-  #over: bigint | undefined;
-  #unwatch = (): void => {};
-
-  constructor(standing: Standing) {
-    this.#standing = standing;
-  }
-
-  /** Waits for a change of this key, or for anything else that rings the seat's bell. */
-  keep(ahead: KeyValue): Promise<void> {
-    const { seat, limits } = this.#standing;
-    if (this.#over !== ahead.createRevision) this.#begin(ahead);
-    return seat.rung(limits.signal);
-  }
-
-  #begin({ key, createRevision }: KeyValue): void {
-    const { client, seat } = this.#standing;
-    this.end();
-    this.#over = createRevision;
-    seat.predecessor = { key, createRevision };
-    this.#unwatch = client.watch({ key, skip: "puts" }, (notice) => {
-      if (notice.kind === "failed") return seat.refuse(notice.error);
-      if (notice.kind === "compacted") this.#over = undefined; // it is at its end
-      seat.ring(); // stands, deleted or compacted: look again
-    });
-  }
-
-  /** For after the look that a wake brought about: until then the office is empty. */
-  end(): void {
-    this.#unwatch();
-    this.#unwatch = () => {};
-    this.#over = undefined;
-    this.#standing.seat.predecessor = undefined;
-  }
 }
 
 /** `<name>/<hex lease>`, lowest create revision leads: Go's `concurrency.Election`, `etcdctl elect`, `etcdctl lock`. */
@@ -95,7 +53,7 @@ export class QueueLayout implements Layout {
 
   async stand(standing: Standing): Promise<boolean> {
     if (!standing.wait) return this.#tryEnter(standing);
-    const vigil = new Vigil(standing);
+    const vigil = new Vigil(standing.client, standing.seat, standing.limits.signal);
     try {
       await this.#await(standing, vigil);
       return true;
@@ -214,7 +172,7 @@ export class KeyLayout implements Layout {
   }
 
   async stand(standing: Standing): Promise<boolean> {
-    const vigil = new Vigil(standing);
+    const vigil = new Vigil(standing.client, standing.seat, standing.limits.signal);
     try {
       return await this.#stand(standing, vigil);
     } finally {

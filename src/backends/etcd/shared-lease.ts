@@ -12,21 +12,15 @@ import type { Extension } from "../../core/backend.js";
 import type { Stop } from "../../core/halt.js";
 import { ConclaveError } from "../../core/errors.js";
 import { bounded, sleep } from "../../core/waiting.js";
-import type { CallLimits, EtcdClient, KeyValue, LeaseLife, Operation, TransactionAnswer } from "./client.js";
+import type { EtcdClient, LeaseLife, TransactionAnswer } from "./client.js";
+import { compare, looks } from "./looks.js";
 import { Seat } from "./seat.js";
+import { Strays } from "./strays.js";
 
 /** Seats looked at in one renewal, in turn; etcd takes 128 operations in a transaction. */
 const SEATS_PER_LOOK = 60;
-const STRAYS_PER_LOOK = 120;
 /** Core asks after nine tenths of a renewal's pace, or later. */
 const NEARLY = 0.85;
-/** A put without an answer may arrive this much later; its seat is swept that long. */
-const LATE_PUT_MS = 30_000;
-
-interface Stray {
-  readonly seat: Seat;
-  readonly until: number;
-}
 
 export interface SharedLeaseOptions {
   readonly client: EtcdClient;
@@ -46,7 +40,7 @@ export class SharedLease {
   readonly #retired: (lease: SharedLease) => void;
   readonly #closing = new AbortController();
   readonly #seats = new Set<Seat>();
-  readonly #strays = new Map<Seat, Stray>();
+  readonly #strays: Strays;
   /** One seat for each election: the lease is part of the key. Strays keep theirs until they are swept. */
   readonly #elections = new Map<string, Seat>();
   #extension: Extension;
@@ -54,7 +48,6 @@ export class SharedLease {
   #coming: Promise<Extension> | undefined;
   #timer: Timer | undefined;
   #failures = 0;
-  #sweeping = false;
   #cursor = 0;
   /** Some key this candidate may read, for renewals before any seat is taken. */
   #anyKey = "";
@@ -64,6 +57,7 @@ export class SharedLease {
   constructor(options: SharedLeaseOptions) {
     this.#client = options.client;
     this.#clock = options.clock;
+    this.#strays = new Strays(options.client, options.clock);
     this.#retired = options.retired;
     this.id = options.id;
     this.ttlMs = options.ttlMs;
@@ -207,7 +201,7 @@ export class SharedLease {
         { when: [], then: looks(seats, this.#anyKey), otherwise: [] },
         limits,
       );
-      const present = this.#look(seats, answer);
+      const present = compare(seats, answer);
       this.#judge(life, answer, present, seats.length);
       this.#extension = { askedAt };
       this.#failures = 0;
@@ -217,7 +211,8 @@ export class SharedLease {
     }
     // Here and not only in our own time: whoever leads by this lease asks a little sooner, and our timer never comes.
     this.#dropExpired();
-    void this.#sweep();
+    const limited = { signal: this.#closing.signal, limitMs: this.ttlMs / 4 };
+    void this.#strays.sweep(limited, (seat) => this.forget(seat));
     return this.#extension;
   }
 
@@ -234,19 +229,6 @@ export class SharedLease {
       throw new ConclaveError("unavailable", "etcd denied the lease but still has its keys; asking again");
     this.#lose();
     throw new ConclaveError("unavailable", `etcd no longer knows the lease (${looked} keys looked for)`);
-  }
-
-  /** What the cluster agreed on, against what each seat believes. Returns how many seats still stand. */
-  #look(seats: readonly Seat[], answer: TransactionAnswer): number {
-    let present = 0;
-    seats.forEach((seat, i) => {
-      const own = answer.results[2 * i]?.kvs[0];
-      const ahead = answer.results[2 * i + 1]?.kvs[0];
-      if (seat.token !== undefined && own?.createRevision === seat.token) present++;
-      else if (seat.token !== undefined && seat.token <= answer.revision) seat.lose("its key is gone");
-      if (seat.predecessor !== undefined && !isStill(seat.predecessor, ahead)) seat.ring();
-    });
-    return present;
   }
 
   /** The next seats in turn. */
@@ -290,32 +272,7 @@ export class SharedLease {
     if (seat.state === "left") return;
     seat.leave();
     this.#seats.delete(seat);
-    this.#strays.set(seat, { seat, until: seat.token === undefined ? this.#clock.now() + LATE_PUT_MS : 0 });
-  }
-
-  /** Takes away what abandoned seats left, or are still to leave: a look at many of them, then only those that are there. */
-  async #sweep(): Promise<void> {
-    if (this.#sweeping) return;
-    this.#sweeping = true;
-    const limits = { signal: this.#closing.signal, limitMs: this.ttlMs / 4 };
-    try {
-      const strays = [...this.#strays.values()];
-      for (let i = 0; i < strays.length; i += STRAYS_PER_LOOK)
-        await this.#sweepSome(strays.slice(i, i + STRAYS_PER_LOOK), limits);
-    } catch {
-      // with the next renewal
-    } finally {
-      this.#sweeping = false;
-    }
-  }
-
-  async #sweepSome(strays: readonly Stray[], limits: CallLimits): Promise<void> {
-    const then = strays.map(({ seat }) => ({ kind: "range", key: seat.key, keysOnly: true }) as const);
-    const { results } = await this.#client.transaction({ when: [], then, otherwise: [] }, limits);
-    for (const [i, { seat, until }] of strays.entries()) {
-      if (results[i]?.kvs.length !== 0) await seat.vacate(limits);
-      if (this.#clock.now() >= until) this.forget(seat);
-    }
+    this.#strays.add(seat);
   }
 
   #leave(seat: Seat): void {
@@ -341,17 +298,4 @@ export class SharedLease {
     this.#timer?.cancel();
     this.#closing.abort(new ConclaveError("unavailable", "the etcd lease is gone"));
   }
-}
-
-function isStill(expected: { readonly createRevision: bigint }, kv: KeyValue | undefined): boolean {
-  return kv?.createRevision === expected.createRevision;
-}
-
-/** Two ranges for each seat, and never none at all: without a range the answer would be a local one. */
-function looks(seats: readonly Seat[], anyKey: string): Operation[] {
-  if (seats.length === 0) return [{ kind: "range", key: anyKey, keysOnly: true }];
-  return seats.flatMap((seat) => [
-    { kind: "range", key: seat.key, keysOnly: true } as const,
-    { kind: "range", key: seat.predecessor?.key ?? seat.key, keysOnly: true } as const,
-  ]);
 }
