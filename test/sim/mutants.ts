@@ -39,6 +39,7 @@ const FILES = "src/backends/file/records.js";
 const FILE_ROOM = "src/backends/file/index.js";
 const LAYOUTS = "src/backends/etcd/layouts.js";
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
+const ETCD_TURNS = "src/backends/etcd/turns.js";
 const ETCD_LOOKS = "src/backends/etcd/looks.js";
 const ETCD_HOLD = "src/backends/etcd/hold.js";
 
@@ -411,13 +412,31 @@ export const MUTANTS: readonly Mutant[] = [
         find: "if (!lease.isFresh)",
         replace: "if (false)",
       },
-      { file: LAYOUTS, find: "if (!answer.succeeded) {", replace: "if (false) {" },
+      { file: ETCD_TURNS, find: "if (own?.createRevision === token)", replace: "if (true)" },
       {
         file: ETCD_HOLD,
         find: "this.askedAt = lease.extension.askedAt;",
         replace: "this.askedAt = lease.extension.askedAt + lease.ageMs;",
       },
     ],
+  },
+  {
+    name: "etcd: looked at together, a seat takes the answer of another",
+    rule: "each question has its own answer",
+    stores: ["queue"],
+    edits: [
+      {
+        file: ETCD_TURNS,
+        find: "results[2 * i]?.kvs[0], results[2 * i + 1]?.kvs[0]",
+        replace: "results[2 * i]?.kvs[0], results[1]?.kvs[0]",
+      },
+    ],
+  },
+  {
+    name: "etcd: a look that nobody waits for goes on",
+    rule: "nothing is left after close",
+    stores: ["queue"],
+    edits: [{ file: ETCD_TURNS, find: "if (--waiting === 0)", replace: "if (false)" }],
   },
   {
     name: "etcd: keep-alives of a deposed leader count",

@@ -37,7 +37,7 @@ const REGRESSIONS: readonly Regression[] = [
       laggard: 2,
       chatty: false,
       oneKey: false,
-      side: false,
+      sides: 0,
       probe: "seldom",
       cron: null,
       faults: [
@@ -70,7 +70,7 @@ const REGRESSIONS: readonly Regression[] = [
       laggard: 0,
       chatty: false,
       oneKey: false,
-      side: true,
+      sides: 1,
       probe: "always",
       cron: null,
       faults: [
@@ -102,7 +102,7 @@ const REGRESSIONS: readonly Regression[] = [
       laggard: 1,
       chatty: false,
       oneKey: false,
-      side: false,
+      sides: 0,
       probe: "always",
       cron: {
         cron: 1000,
@@ -145,7 +145,7 @@ const REGRESSIONS: readonly Regression[] = [
       laggard: 0,
       chatty: false,
       oneKey: false,
-      side: false,
+      sides: 0,
       probe: "always",
       cron: {
         cron: 2000,
@@ -188,7 +188,7 @@ const REGRESSIONS: readonly Regression[] = [
       laggard: 1,
       chatty: false,
       oneKey: false,
-      side: false,
+      sides: 0,
       probe: "seldom",
       cron: {
         cron: 2000,
@@ -233,7 +233,7 @@ const REGRESSIONS: readonly Regression[] = [
       laggard: 2,
       chatty: true,
       oneKey: false,
-      side: false,
+      sides: 0,
       probe: "seldom",
       cron: {
         cron: 2000,

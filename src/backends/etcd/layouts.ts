@@ -63,19 +63,14 @@ export class QueueLayout implements Layout {
   }
 
   async #await(standing: Standing, vigil: Vigil): Promise<void> {
-    const { client, seat, lease, limits } = standing;
+    const { seat, lease, limits } = standing;
     let ahead = await this.#enter(standing);
-    const look = this.#look(seat);
+    const queue = this.#keys.queue(seat.election);
     while (ahead !== undefined) {
       this.leaderId(seat.election, ahead);
       await vigil.keep(ahead);
       if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
-      const answer = await client.transaction(look, limits);
-      if (!answer.succeeded) {
-        seat.lose("its key is gone");
-        throw seat.lost!;
-      }
-      ahead = answer.results[0]?.kvs[0];
+      ahead = await lease.turns.ahead(seat, seat.token!, queue, limits);
     }
   }
 
@@ -128,25 +123,6 @@ export class QueueLayout implements Layout {
     if (leader !== undefined) this.leaderId(seat.election, leader);
     if (leader?.key === seat.key) await removeRelic({ client, seat, limits }, leader);
     return false;
-  }
-
-  /** Is our key still there, and who stands before us? One transaction: both at the same instant. */
-  #look(seat: Seat): Transaction {
-    const token = seat.token!;
-    return {
-      when: [{ target: "create", key: seat.key, value: token }],
-      then: [
-        {
-          kind: "range",
-          ...this.#keys.queue(seat.election),
-          sort: "newest-first",
-          limit: 1,
-          maxCreateRevision: token - 1n,
-          keysOnly: true,
-        },
-      ],
-      otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
-    };
   }
 }
 

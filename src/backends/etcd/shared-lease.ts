@@ -16,6 +16,7 @@ import type { EtcdClient, LeaseLife, TransactionAnswer } from "./client.js";
 import { compare, looks } from "./looks.js";
 import { Seat } from "./seat.js";
 import { Strays } from "./strays.js";
+import { Turns } from "./turns.js";
 
 /** Seats looked at in one renewal, in turn; etcd takes 128 operations in a transaction. */
 const SEATS_PER_LOOK = 60;
@@ -35,6 +36,8 @@ export interface SharedLeaseOptions {
 export class SharedLease {
   readonly id: bigint;
   readonly ttlMs: number;
+  /** Whose turn it is, for all that wait on this lease. */
+  readonly turns: Turns;
   readonly #client: EtcdClient;
   readonly #clock: Clock;
   readonly #retired: (lease: SharedLease) => void;
@@ -58,6 +61,7 @@ export class SharedLease {
     this.#client = options.client;
     this.#clock = options.clock;
     this.#strays = new Strays(options.client, options.clock);
+    this.turns = new Turns(options.client, options.clock);
     this.#retired = options.retired;
     this.id = options.id;
     this.ttlMs = options.ttlMs;

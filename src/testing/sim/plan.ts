@@ -95,8 +95,8 @@ export interface Plan {
   readonly chatty: boolean;
   /** etcd: one key instead of a queue of them. */
   readonly oneKey: boolean;
-  /** etcd: a second election in every process, on the same lease. */
-  readonly side: boolean;
+  /** etcd: so many more elections in every process, on the same lease. */
+  readonly sides: number;
   /** How often the getters are asked: after every event, or only now and then, so that the timers must do their part. */
   readonly probe: "always" | "seldom";
   /** In office a schedule is run; else work that lasts as long as the term. */
@@ -125,6 +125,8 @@ export interface PlanOptions {
 }
 
 const SCHEDULES = 1 / 6;
+/** With one under way two can wait for it, and be asked about together. */
+const SIDES = 2;
 
 export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const random = new Random(seed, "plan");
@@ -169,7 +171,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     laggard: random.chance(0.4) ? random.whole(1, nodes) : 0,
     chatty: random.chance(store === "file" ? 0.3 : 0.05),
     oneKey: store === "queue" && random.chance(0.3),
-    side: store === "queue" && random.chance(0.2),
+    sides: store === "queue" && random.chance(0.2) ? SIDES : 0,
     probe: random.chance(0.7) ? "always" : "seldom",
     cron,
     faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs })

@@ -101,7 +101,7 @@ function* simplifications(plan: Plan): Generator<Plan> {
   if (plan.chatty) yield { ...plan, chatty: false };
   if (plan.cron) yield* simplerSchedules(plan, plan.cron);
   if (plan.oneKey) yield { ...plan, oneKey: false };
-  if (plan.side) yield { ...plan, side: false };
+  if (plan.sides > 0) yield { ...plan, sides: plan.sides - 1 };
   if (plan.sameId) yield { ...plan, sameId: false };
   if (plan.ttlShare !== 1) yield { ...plan, ttlShare: 1 };
   if (plan.foreign) yield { ...plan, foreign: false };

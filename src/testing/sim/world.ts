@@ -60,8 +60,8 @@ export interface Outcome {
 /** What happens on a node besides running. */
 export class Seat {
   contestant: Contestant | undefined;
-  /** The same in the other election. */
-  side: Contestant | undefined;
+  /** The same in the other elections. */
+  sides: Contestant[] = [];
   readonly trouble: Trouble = noTrouble();
   serial = 0;
   constructor(readonly node: SimNode) {}
@@ -70,7 +70,12 @@ export class Seat {
 /** Some thirty times as many as an ordinary schedule has. */
 const MOST_EVENTS = 100_000;
 
-const SIDE = "side";
+/** An election besides the one that the plan is about: its own watch and its own resource. */
+interface Side {
+  readonly election: string;
+  readonly monitor: Monitor;
+  readonly resource: FencedResource;
+}
 
 const WALL_START = Date.UTC(2025, 0, 1);
 /** How far machines' dates are apart at the start: those that run a schedule are set with some care. */
@@ -86,14 +91,15 @@ export class World {
   readonly trace: Trace;
   readonly host: StoreHost;
   readonly store: Store;
-  /** The other election that processes stand in besides, if they do. */
-  readonly side: { readonly monitor: Monitor; readonly resource: FencedResource } | undefined;
+  /** The other elections that processes stand in besides, if they do. */
+  readonly sides: readonly Side[];
   readonly seats: readonly Seat[];
   readonly resource: FencedResource;
   /** What watches the schedule, if one is run. */
   readonly cron: CronMonitor | undefined;
   readonly #options: SimulateOptions;
   readonly #labour: LabourFactory;
+  readonly #monitors: readonly Monitor[];
   readonly #ambushes: Record<Moment, ((seat: Seat) => void)[]> = {
     next: [],
     stand: [],
@@ -119,14 +125,8 @@ export class World {
     this.monitor.vacancy = () => this.store.vacancy?.();
     this.monitor.holds = (token) => this.store.holds(token);
     this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
-    if (plan.side) {
-      const monitor = new Monitor(this.scheduler, this.trace, 0);
-      monitor.ignored = new Set(options.ignore);
-      this.side = {
-        monitor,
-        resource: new FencedResource(this.scheduler, monitor, new Random(plan.seed, "side")),
-      };
-    }
+    this.sides = Array.from({ length: plan.sides }, (_, i) => this.#side(`side${i || ""}`));
+    this.#monitors = [this.monitor, ...this.sides.map(({ monitor }) => monitor)];
     const elect = options.elect ?? ((subject) => new Election(subject));
     const office: LabourFactory = (employer, subject) => new OfficeWork(employer, elect(subject));
     this.#labour = office;
@@ -137,7 +137,7 @@ export class World {
       this.cron = monitor;
       const cron = { plan: plan.cron, timetable, monitor };
       this.#labour = (employer, subject) =>
-        subject.name === SIDE ? office(employer, subject) : new CronWork(employer, cron, subject);
+        subject.name === ELECTION ? new CronWork(employer, cron, subject) : office(employer, subject);
     }
     this.seats = Array.from({ length: plan.nodes }, (_, i) => this.#seat(i + 1));
   }
@@ -183,11 +183,24 @@ export class World {
     const { process } = seat.node;
     if (process === undefined) return;
     seat.contestant = this.#contestant(seat, process, ELECTION, ++seat.serial);
-    if (this.side !== undefined) seat.side ??= this.#contestant(seat, process, SIDE, 1);
+    if (seat.sides.length > 0) return;
+    seat.sides = this.sides.map((side) => this.#contestant(seat, process, side.election, 1, side));
   }
 
-  #contestant(seat: Seat, process: SimProcess, election: string, serial: number): Contestant {
-    const { monitor, resource } = (election === SIDE ? this.side : undefined) ?? this;
+  #side(election: string): Side {
+    const monitor = new Monitor(this.scheduler, this.trace, 0);
+    monitor.ignored = new Set(this.#options.ignore);
+    const random = new Random(this.plan.seed, election);
+    return { election, monitor, resource: new FencedResource(this.scheduler, monitor, random) };
+  }
+
+  #contestant(
+    seat: Seat,
+    process: SimProcess,
+    election: string,
+    serial: number,
+    { monitor, resource }: Pick<Side, "monitor" | "resource"> = this,
+  ): Contestant {
     return new Contestant({
       process,
       election,
@@ -221,10 +234,10 @@ export class World {
     if (process === undefined) return;
     this.monitor.note(`${process.label} is killed`);
     this.monitor.forget(process);
-    this.side?.monitor.forget(process);
+    for (const { monitor } of this.sides) monitor.forget(process);
     seat.node.kill();
     seat.contestant = undefined;
-    seat.side = undefined;
+    seat.sides = [];
   }
 
   #seat(index: number): Seat {
@@ -271,16 +284,16 @@ export class World {
   }
 
   get #violation(): Violation | undefined {
-    return this.monitor.violation ?? this.side?.monitor.violation;
+    return this.#monitors.find(({ violation }) => violation !== undefined)?.violation;
   }
 
   #settled(): boolean {
     this.trace.number(this.scheduler.now);
     if (this.scheduler.count > MOST_EVENTS)
       this.monitor.violate("hot-loop", `more than ${MOST_EVENTS} events: something spins`);
-    const main = this.monitor.probe(false);
-    const side = this.side?.monitor.probe(false) ?? false;
-    return main || side;
+    let found = false;
+    for (const monitor of this.#monitors) if (monitor.probe(false)) found = true; // each is asked
+    return found;
   }
 
   /** In the end everyone closes, and nothing may be left. */
@@ -289,7 +302,7 @@ export class World {
     if (this.#violation !== undefined) return;
     let open = 0;
     scheduler.at(plan.horizonMs, () => {
-      for (const contestant of this.seats.flatMap((seat) => [seat.contestant, seat.side])) {
+      for (const contestant of this.seats.flatMap((seat) => [seat.contestant, ...seat.sides])) {
         if (contestant === undefined || !contestant.open) continue;
         open++;
         contestant.close().then(
