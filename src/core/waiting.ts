@@ -122,14 +122,15 @@ export function limited<T>(
 /** Options of a call within {@link limited}. The signal is made when a store's client asks for it: some need none. */
 export function lazyOptions(stop: Stop): CallOptions & { readonly stop: Stop } {
   let signal: AbortSignal | undefined;
-  return {
-    stop,
+  const options = {
     // Its own property, not a class's: copies of the options must have a signal too.
     get signal() {
       signal ??= signalOf(stop);
       return signal;
     },
   };
+  // Not in copies: who copies the options may put a signal of their own in, and that one counts then.
+  return Object.defineProperty(options, "stop", { value: stop }) as typeof options & { readonly stop: Stop };
 }
 
 /** What ends this call, without making a signal for it. */

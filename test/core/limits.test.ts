@@ -120,6 +120,7 @@ describe("options with a signal that is made when it is asked for", () => {
   it("are of no matter where somebody brings a signal", async () => {
     const { signal } = new AbortController();
     expect(stopOf({ signal })).toBe(signal);
+    expect(stopOf({ ...lazyOptions(new Halt()), signal })).toBe(signal);
     const given = await bounded(new HandClock(), 100, new Halt(), "x", async (one) => one);
     expect(given).toBeInstanceOf(AbortSignal);
   });

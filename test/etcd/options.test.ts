@@ -1,6 +1,5 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseEndpoint } from "../../src/backends/etcd/client/endpoint.js";
 import { Unframer, frame } from "../../src/backends/etcd/client/framing.js";
 import { Fields, Writer } from "../../src/backends/etcd/client/protobuf.js";
 import { candidateId, hex, Keys } from "../../src/backends/etcd/keys.js";
@@ -20,6 +19,7 @@ describe("etcd URL and environment", () => {
       dialTimeoutMs: 500,
     });
     expect(parseEtcdUrl("etcds://h")).toEqual({ endpoints: ["h"], tls: {} });
+    expect(parseEtcdUrl("ETCDS://h")).toEqual({ endpoints: ["h"], tls: {} });
     expect(parseEtcdUrl("etcd://us%40er:p%3Aw@h")).toEqual({
       endpoints: ["h"],
       username: "us@er",
@@ -52,18 +52,40 @@ describe("etcd URL and environment", () => {
     ["etcd://h?dialTimeout=5", /dialTimeout/],
     ["etcd://h:99999", /out of range/],
     ["etcd://h/%zz", /broken %-sequence/],
+    ["etcd://h?cert=/c.pem", /certificate was given without its key/],
+    ["etcd://h?ca=/ca.pem&key=/k.pem", /key was given without its certificate/],
   ])("refuses %s", (url, message) => {
     expect(() => clientOptions({ env: {}, ...parseEtcdUrl(url) })).toThrow(message);
   });
 
   it("never shows a password in a refusal", () => {
-    for (const text of ["http://u:geheim@h", "u:geheim@h:1"]) {
-      expect(() => parseEndpoint(text)).toThrow(
+    const lists = ["http://u:geheim@h", "u:geheim@h:1", "http://u:x@geheim@h", "http://u:geheim,x@h"];
+    for (const text of lists) {
+      expect(() => clientOptions({ env: { ETCD_ENDPOINTS: text } })).toThrow(
         expect.not.objectContaining({ message: expect.stringContaining("geheim") }),
       );
     }
     expect(() => clientOptions({ env: { ETCD_USERNAME: "u" } })).toThrow(/without a password/);
     expect(() => parseEtcdUrl("etcd://u:geheim@h#x")).toThrow(/^not an etcd URL: write/);
+  });
+
+  it.each([
+    "etcd://root:geheim/x@h:2379/app",
+    "etcd://root:x/geheim@h:2379/app",
+    "etcd://root:1234/geheim@h:2379/app",
+    "etcd://root:?geheim@h:2379/app",
+    "etcd://root:x?geheim=1@h",
+    "etcd://u@root:geheim@h",
+  ])("neither shows nor dials a password that was not %-encoded: %s", (url) => {
+    expect(() => parseEtcdUrl(url)).toThrow(/has an "@" after its hosts/);
+    expect(() => parseEtcdUrl(url)).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining("geheim") }),
+    );
+  });
+
+  it("takes no control character into a key", () => {
+    expect(() => rootOf("/ap\u0001p")).toThrow(/control character/);
+    expect(rootOf("/app")).toBe("/app/");
   });
 });
 

@@ -111,6 +111,11 @@ describe.skipIf(!hasEtcd())("etcd: TLS, authentication and clear errors", () => 
     expect(error.message).toMatch(/TLS/);
   });
 
+  it("TLS to a plain-text port", async () => {
+    const error = await fails(etcdBackend({ endpoints: guarded.endpoints, tls: true, env: {} }));
+    expect(error.message).toMatch(/no TLS connection to etcd at .*check that it serves TLS/);
+  });
+
   it("a missing file", async () => {
     const error = await fails(
       etcdBackend({ endpoints: secured.endpoints, tls: { ca: "/nowhere/ca.pem" }, env: {} }),

@@ -244,7 +244,7 @@ export class EtcdServer {
   }
 }
 
-function etcdctlEnv(): NodeJS.ProcessEnv {
+export function etcdctlEnv(): NodeJS.ProcessEnv {
   return { PATH: process.env["PATH"], HOME: process.env["HOME"], ETCDCTL_API: "3" };
 }
 

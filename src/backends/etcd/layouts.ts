@@ -173,12 +173,20 @@ export class KeyLayout implements Layout {
       }
       seat.sent = false; // certainly not written
       const holder = answer.results[0]?.kvs[0];
-      if (holder === undefined) continue;
+      if (holder === undefined) throw contradiction(seat);
       if (holder.lease === seat.lease) await removeRelic({ client, seat, limits }, holder);
       else if (!wait) return false;
       else await vigil.keep(holder);
     }
   }
+}
+
+/** In one transaction a key cannot both be there and not. */
+function contradiction(seat: Seat): ConclaveError {
+  return new ConclaveError(
+    "unavailable",
+    `etcd contradicts itself about the key of election "${seat.election}"; asking again`,
+  );
 }
 
 /**
@@ -190,7 +198,7 @@ async function removeRelic(
   { client, seat, limits }: Pick<Standing, "client" | "seat" | "limits">,
   relic: KeyValue | undefined,
 ): Promise<void> {
-  if (relic === undefined) return;
+  if (relic === undefined) throw contradiction(seat);
   if (relic.lease !== seat.lease) {
     throw new ConclaveError(
       "conflict",

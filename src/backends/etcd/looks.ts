@@ -11,14 +11,21 @@ export function looks(seats: readonly Seat[], anyKey: string): Operation[] {
   ]);
 }
 
+/** A seat, and what its token was before the look: one that joins meanwhile may not have been seen. */
+export interface Looked {
+  readonly seat: Seat;
+  readonly token: bigint | undefined;
+}
+
 /** What the cluster agreed on, against what each seat believes. Returns how many seats still stand. */
-export function compare(seats: readonly Seat[], answer: TransactionAnswer): number {
+export function compare(looked: readonly Looked[], answer: TransactionAnswer): number {
   let present = 0;
-  seats.forEach((seat, i) => {
+  looked.forEach(({ seat, token }, i) => {
     const own = answer.results[2 * i]?.kvs[0];
     const ahead = answer.results[2 * i + 1]?.kvs[0];
-    if (seat.token !== undefined && own?.createRevision === seat.token) present++;
-    else if (seat.token !== undefined && seat.token <= answer.revision) seat.lose("its key is gone");
+    // Whatever the revision: after a restore it can be lower than our token, and the key is gone all the same.
+    if (token !== undefined && own?.createRevision === token) present++;
+    else if (token !== undefined) seat.lose("its key is gone");
     if (seat.predecessor !== undefined && !isStill(seat.predecessor, ahead)) seat.ring();
   });
   return present;

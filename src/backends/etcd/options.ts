@@ -31,7 +31,8 @@ const PARAMETERS = ["ca", "cert", "key", "serverName", "layout", "dialTimeout"] 
 type Parameter = (typeof PARAMETERS)[number];
 
 /** Several hosts with ports are no URL to Node: this one is taken apart by hand. */
-const ETCD_URL = /^(etcds?):\/\/(?:([^@/?#]*)@)?([^/?#]*)(\/[^?#]*)?(?:\?([^#]*))?$/;
+const ETCD_URL = /^(etcds?):\/\/(?:([^@/?#]*)@)?([^/?#]*)(\/[^?#]*)?(?:\?([^#]*))?$/i;
+const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** What an `etcd://` or `etcds://` URL says, as options. Never shows the user part in an error. */
 export function parseEtcdUrl(url: string): EtcdOptions {
@@ -41,10 +42,17 @@ export function parseEtcdUrl(url: string): EtcdOptions {
       "not an etcd URL: write etcd://host:2379,host2:2379/optional/prefix?ca=file (etcds:// for TLS)",
     );
   }
-  const [, scheme, user, hosts = "", path = "", query = ""] = match;
+  const [, scheme = "", user, hosts = "", path = "", query = ""] = match;
+  // A password that holds one of these as it is would be read as host and path, dialled, and shown.
+  if (`${hosts}${path}${query}`.includes("@")) {
+    throw invalid(
+      'the etcd URL has an "@" after its hosts: in a user name, password, prefix or file name write / as %2F, ? as %3F, ' +
+        "# as %23, @ as %40 (or put the password into ETCD_PASSWORD)",
+    );
+  }
   const parameters = parseQuery(query);
   const files: TlsFiles = pick(parameters, ["ca", "cert", "key", "serverName"]);
-  const secure = scheme === "etcds" || Object.keys(files).length > 0;
+  const secure = scheme.toLowerCase() === "etcds" || Object.keys(files).length > 0;
   const dialTimeout = parameters.get("dialTimeout");
   return {
     ...(hosts !== "" && { endpoints: decode(hosts).split(",") }),
@@ -62,7 +70,8 @@ function parseQuery(query: string): Map<Parameter, string> {
     const known = PARAMETERS.find((parameter) => parameter === name);
     if (known === undefined)
       throw invalid(
-        `an etcd URL has no parameter ${JSON.stringify(name)}; it knows ${PARAMETERS.join(", ")}`,
+        // A name that is no word may be a part of something else that got here by mistake.
+        `an etcd URL has no parameter ${/^[A-Za-z]{1,20}$/.test(name) ? `"${name}"` : "of this name"}; it knows ${PARAMETERS.join(", ")}`,
       );
     if (value === "") throw invalid(`parameter ${name} of the etcd URL is empty`);
     parameters.set(known, value);
@@ -105,6 +114,7 @@ function checkLayout(layout: unknown): EtcdLayout {
 /** Root of all keys: empty, or ending with a slash. A leading slash is kept: to etcd it is a character like any other. */
 export function rootOf(prefix: string | undefined): string {
   if (prefix === undefined || prefix === "") return "";
+  if (CONTROL.test(prefix)) throw invalid("the key prefix holds a control character: remove it");
   return prefix.endsWith("/") ? prefix : `${prefix}/`;
 }
 
@@ -122,6 +132,11 @@ export function clientOptions(options: EtcdOptions): EtcdClientOptions {
     );
   }
   if (options.layout !== undefined) checkLayout(options.layout);
+  if (typeof tls === "object" && (tls.cert === undefined) !== (tls.key === undefined)) {
+    throw invalid(
+      `a TLS client ${tls.cert === undefined ? "key was given without its certificate (cert)" : "certificate was given without its key (key)"}: give both`,
+    );
+  }
   const { dialTimeoutMs } = options;
   if (dialTimeoutMs !== undefined && !(dialTimeoutMs >= 1 && dialTimeoutMs <= 600_000)) {
     throw invalid(`dialTimeoutMs is ${String(dialTimeoutMs)}; it must lie between 1 and 600000`);
@@ -139,7 +154,10 @@ function resolveEndpoints(given: string | readonly string[]): {
   endpoints: readonly Endpoint[];
   secure: boolean;
 } {
-  const list = (typeof given === "string" ? given.split(",") : given).map((text) => parseEndpoint(text));
+  const texts = typeof given === "string" ? given.split(",") : given;
+  // Those with an @ first, to be refused: a password may hold a comma, and must not be shown by the part before it.
+  texts.filter((text) => text.includes("@")).forEach((text) => parseEndpoint(text));
+  const list = texts.map((text) => parseEndpoint(text));
   if (list.length === 0) throw invalid("the list of etcd endpoints is empty: name at least one host:port");
   const secure = list.filter((endpoint) => endpoint.secure === true).length;
   if (secure > 0 && list.some((endpoint) => endpoint.secure === false)) {

@@ -201,11 +201,14 @@ export class SharedLease {
       const askedAt = this.#clock.now();
       const life = await this.#client.leaseKeepAlive(this.id, limits);
       const seats = this.#pick();
+      const looked = seats.map((seat) => ({ seat, token: seat.token }));
       const answer = await this.#client.transaction(
         { when: [], then: looks(seats, this.#anyKey), otherwise: [] },
         limits,
       );
-      const present = compare(seats, answer);
+      if (answer.results.length < 2 * seats.length)
+        throw new ConclaveError("unavailable", "etcd did not answer all it was asked; asking again");
+      const present = compare(looked, answer);
       this.#judge(life, answer, present, seats.length);
       this.#extension = { askedAt };
       this.#failures = 0;

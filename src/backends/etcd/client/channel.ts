@@ -123,7 +123,7 @@ export class Channel {
           },
           (error: unknown) => {
             running--;
-            const failure = dialError(error, authority(endpoint));
+            const failure = dialError(error, authority(endpoint), this.#options.tls !== undefined);
             // What is permanent says more than that some other member is down.
             if (firstError === undefined || firstError.kind !== "permanent")
               firstError = failure.kind === "permanent" ? failure : (firstError ?? failure);
@@ -163,6 +163,12 @@ export class Channel {
     });
   }
 
+  get #serves(): string {
+    return this.#options.tls === undefined
+      ? "does it serve TLS (etcds://)?"
+      : "does it serve TLS, and is a client certificate missing?";
+  }
+
   /** Waits for the server's first words. */
   #greeting(session: ClientHttp2Session, socket: Socket, who: string, losing: AbortSignal): Promise<void> {
     const { clock, dialTimeoutMs: limitMs } = this.#options;
@@ -176,7 +182,7 @@ export class Channel {
       };
       const failed = (error: Error): void => done(() => reject(error));
       const closed = (): void =>
-        failed(silent(`${who} closed the connection during the dial: does it serve TLS (etcds://)?`));
+        failed(silent(`${who} closed the connection during the dial: ${this.#serves}`));
       const greeted = (): void => done(resolve);
       const timer = clock.after(limitMs, () =>
         failed(

@@ -15,7 +15,7 @@ import type { Clock, Timer } from "../../../core/clock.js";
 import type { Stop } from "../../../core/halt.js";
 import { onAbort, throwIfStopped } from "../../../core/waiting.js";
 import { Ahead } from "./ahead.js";
-import { decodeMessage, EtcdError, httpError, statusError } from "./errors.js";
+import { decodeMessage, EtcdError, httpError, statusError, unreadable } from "./errors.js";
 import { frame, Unframer } from "./framing.js";
 
 /** etcd refuses clients that ping more often than this while it sends them nothing. */
@@ -240,9 +240,7 @@ export class Connection {
           handlers.message(message);
         }
       } catch (cause) {
-        failure = new EtcdError("retriable", "unavailable", `etcd at ${this.who} sent an unreadable answer`, {
-          cause,
-        });
+        failure = unreadable(this.who, cause);
         request.close(constants.NGHTTP2_PROTOCOL_ERROR);
       }
     });

@@ -22,11 +22,14 @@ export const DEFAULT_PORT = 2379;
 
 /** Takes `host`, `host:port`, `[v6]:port`, with or without `http://` or `https://`. */
 export function parseEndpoint(text: string): Endpoint & { readonly secure: boolean | undefined } {
+  // Not repeated where there is an @: what stands around it may be a password.
   const match = /^(?:(https?):\/\/)?(\[[0-9a-fA-F:.]+\]|[^/:@\s?#[\]]+)(?::(\d{1,5}))?\/?$/.exec(text.trim());
   const host = match?.[2];
   if (match === null || host === undefined) {
     throw invalid(
-      `not an etcd endpoint: ${JSON.stringify(hideUser(text))}; write host, host:port or https://host:port`,
+      text.includes("@")
+        ? "an etcd endpoint is host, host:port or https://host:port: user and password go into ETCD_USERNAME and ETCD_PASSWORD"
+        : `not an etcd endpoint: ${JSON.stringify(text)}; write host, host:port or https://host:port`,
     );
   }
   const port = match[3] === undefined ? DEFAULT_PORT : Number(match[3]);
@@ -37,11 +40,6 @@ export function parseEndpoint(text: string): Endpoint & { readonly secure: boole
     port,
     secure: match[1] === undefined ? undefined : match[1] === "https",
   };
-}
-
-/** What stands before an @ may be a password. */
-function hideUser(text: string): string {
-  return text.replace(/^([a-z]+:\/\/)?[^@]*@/i, "$1…@");
 }
 
 export function authority(endpoint: Endpoint): string {

@@ -121,6 +121,13 @@ export function httpError(status: number, who: string): EtcdError {
   return statusError(passing ? UNAVAILABLE : UNIMPLEMENTED, `HTTP status ${status}`, who);
 }
 
+/** What came is no message of etcd's: whether the request took effect is unknown. */
+export function unreadable(who: string | undefined, cause: unknown): EtcdError {
+  return new EtcdError("retriable", "unavailable", `etcd at ${who ?? "?"} sent an unreadable answer`, {
+    cause,
+  });
+}
+
 /** gRPC's error text, percent-encoded in its header. */
 export function decodeMessage(value: string | string[] | undefined): string {
   const raw = Array.isArray(value) ? value.join(" ") : (value ?? "");
@@ -131,10 +138,14 @@ export function decodeMessage(value: string | string[] | undefined): string {
   }
 }
 
-/** The token aged, or the users changed: a new token helps, and the request was certainly not carried out. */
+/**
+ * The token aged, the users changed, or authentication was switched on since: a
+ * new token helps, and the request was certainly not carried out.
+ */
 export function isStaleToken(error: unknown): boolean {
   if (!(error instanceof EtcdError)) return false;
-  return error.status === UNAUTHENTICATED || error.message.includes("revision of auth store is old");
+  if (error.status === UNAUTHENTICATED) return true;
+  return /revision of auth store is old|demands authentication/.test(error.message);
 }
 
 /** This member cannot reach the others: another one may. */
@@ -144,7 +155,7 @@ export function isMemberCutOff(error: unknown): boolean {
 }
 
 /** Why no connection came about, in words that say what to do. */
-export function dialError(error: unknown, who: string): EtcdError {
+export function dialError(error: unknown, who: string, secure = false): EtcdError {
   if (error instanceof EtcdError) return error;
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
   if (code.startsWith("ERR_SSL") || code === "EPROTO") {
@@ -162,6 +173,15 @@ export function dialError(error: unknown, who: string): EtcdError {
       "forbidden",
       `the certificate of etcd at ${who} is not trusted (${code}): give the CA that signed it (?ca=file), ` +
         `and use a host name that is in the certificate`,
+      { cause: error },
+    );
+  }
+  if (secure && code === "ECONNRESET") {
+    // It may also be a server that is just going down: worth another try.
+    return new EtcdError(
+      "retriable",
+      "unavailable",
+      `no TLS connection to etcd at ${who} (${code}): check that it serves TLS; if it does not, write etcd:// without TLS files`,
       { cause: error },
     );
   }

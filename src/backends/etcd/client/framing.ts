@@ -14,20 +14,31 @@ export function frame(message: Uint8Array): Buffer {
 
 /** Puts messages together again, however the bytes were cut. */
 export class Unframer {
-  #rest: Buffer = Buffer.alloc(0);
+  #chunks: Buffer[] = [];
+  #size = 0;
+  /** Before this many bytes are here there is nothing to be had: a long message is not copied for each of its pieces. */
+  #needed = HEAD;
 
   push(chunk: Buffer): Buffer[] {
-    let data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size < this.#needed) return [];
+    let data = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
     const messages: Buffer[] = [];
+    this.#needed = HEAD;
     while (data.length >= HEAD) {
       if (data[0] !== 0) throw new RangeError("compressed gRPC message, though none was asked for");
       const length = data.readUInt32BE(1);
       if (length > LARGEST_MESSAGE) throw new RangeError(`gRPC message of ${length} bytes`);
-      if (data.length < HEAD + length) break;
+      if (data.length < HEAD + length) {
+        this.#needed = HEAD + length;
+        break;
+      }
       messages.push(data.subarray(HEAD, HEAD + length));
       data = data.subarray(HEAD + length);
     }
-    this.#rest = data;
+    this.#chunks = data.length === 0 ? [] : [data];
+    this.#size = data.length;
     return messages;
   }
 }

@@ -21,7 +21,7 @@ import type {
 import { Channel } from "./channel.js";
 import type { Connection, UnaryRequest } from "./connection.js";
 import type { Endpoint, TlsFiles } from "./endpoint.js";
-import { EtcdError, isMemberCutOff, isStaleToken } from "./errors.js";
+import { EtcdError, isMemberCutOff, isStaleToken, unreadable } from "./errors.js";
 import { Gate } from "./gate.js";
 import {
   decodeLeaseGrant,
@@ -82,7 +82,10 @@ export class GrpcEtcdClient implements EtcdClient {
           const token = await this.#tokens.token(connection);
           return { stream: connection.stream(methods.watch, token, handlers), who: connection.who, token };
         },
-        refuse: (token) => this.#tokens.refuse(token),
+        refuse: (token) => {
+          this.#tokens.refuse(token);
+          return this.#tokens.needed;
+        },
       },
       this.#clock,
     );
@@ -185,7 +188,12 @@ export class GrpcEtcdClient implements EtcdClient {
       });
     };
     try {
-      return decode(await limited(this.#clock, limitMs, signal, `etcd ${what}`, ask));
+      const answer = await limited(this.#clock, limitMs, signal, `etcd ${what}`, ask);
+      try {
+        return decode(answer);
+      } catch (cause) {
+        throw unreadable(used?.who, cause);
+      }
     } catch (error) {
       this.#judge(used, error, sentAt, limitMs);
       throw error;
@@ -200,7 +208,7 @@ export class GrpcEtcdClient implements EtcdClient {
     try {
       return await connection.unary(request, token);
     } catch (error) {
-      if (!isStaleToken(error)) throw error;
+      if (!this.#tokens.needed || !isStaleToken(error)) throw error;
       this.#tokens.refuse(token);
       const newer = await this.#tokens.token(connection);
       return connection.unary(request, newer);

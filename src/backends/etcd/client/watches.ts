@@ -35,8 +35,8 @@ export interface WatchTransport {
     readonly who: string;
     readonly token: string | undefined;
   }>;
-  /** This token is no good any more: the next stream needs another. */
-  refuse(token: string): void;
+  /** This token, or none, is no good any more: the next stream needs another. `false`: there is no other. */
+  refuse(token: string | undefined): boolean;
 }
 
 type State =
@@ -154,9 +154,13 @@ export class Watches {
   }
 
   #receive(answer: WatchAnswer, state: Open): void {
-    this.#retryMs = FIRST_RETRY_MS;
     const id = answer.created ? answered(answer, state) : answer.id;
     const watch = this.#watches.get(id);
+    if (watch !== undefined && isAbsurd(answer, watch)) {
+      this.#rest(); // a broken server: not in a tight loop
+      return state.stream.close();
+    }
+    this.#retryMs = FIRST_RETRY_MS;
     if (watch === undefined) return;
     if (answer.compactRevision > 0n)
       return this.#finish(id, watch, { kind: "compacted", revision: answer.compactRevision });
@@ -175,11 +179,12 @@ export class Watches {
 
   /**
    * A refusal may be due to a token that aged while the stream lived, or that the
-   * server forgot in a restart; older servers call both "permission denied". So
+   * server forgot in a restart, or to none at all if authentication was switched on
+   * meanwhile; older servers call all of them "permission denied". So
    * once more with a new token and a new stream, and only then is it believed.
    */
   #refused(id: bigint, reason: string, watch: Watch, state: Open): void {
-    if (state.token === undefined || watch.lastChance) {
+    if (watch.lastChance || !this.#transport.refuse(state.token)) {
       const error = statusError(7, reason === "" ? "watch cancelled" : reason, state.who);
       return this.#finish(id, watch, { kind: "failed", error });
     }
@@ -188,7 +193,6 @@ export class Watches {
       const other = this.#watches.get(waiting);
       if (other !== undefined) other.lastChance = true;
     }
-    this.#transport.refuse(state.token);
     this.#rest();
     state.stream.close();
   }
@@ -198,6 +202,11 @@ export class Watches {
     this.#watches.delete(id);
     watch.sink(notice);
   }
+}
+
+/** History that this watch does not ask for cannot be missing to it. */
+function isAbsurd({ compactRevision }: WatchAnswer, { next }: Watch): boolean {
+  return compactRevision > 0n && next !== undefined && compactRevision <= next;
 }
 
 /** The server has taken it up. */

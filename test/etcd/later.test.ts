@@ -1,0 +1,95 @@
+/** What operators do to etcd while candidates stand: switch authentication on, restore a backup. */
+import { execFileSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { etcdBackend } from "../../src/backends/etcd/index.js";
+import { Election } from "../../src/core/election.js";
+import { Bench } from "../support/contest.js";
+import { EtcdServer, etcdctlEnv, hasEtcd } from "../support/etcd-server.js";
+import { until } from "../support/until.js";
+
+const TTL = 6_000;
+const PASSWORD = "correct horse";
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe.skipIf(!hasEtcd())("etcd: changed under the candidates' feet", () => {
+  const bench = new Bench();
+  afterEach(() => bench.cleanUp());
+
+  async function start(): Promise<EtcdServer> {
+    const server = await EtcdServer.start();
+    bench.onEnd(() => server.stop());
+    return server;
+  }
+
+  function backendOf(server: EtcdServer): ReturnType<typeof etcdBackend> {
+    const { endpoints } = server;
+    const backend = etcdBackend({ endpoints, username: "root", password: PASSWORD, env: {} });
+    bench.onEnd(async () => backend[Symbol.asyncDispose]());
+    return backend;
+  }
+
+  function stand(name: string, backend: ReturnType<typeof etcdBackend>): Election {
+    const election = new Election({ name, backend, ttlMs: TTL });
+    bench.onEnd(() => election.close());
+    return election;
+  }
+
+  it("authentication is switched on: terms and those who wait go on", { timeout: 60_000 }, async () => {
+    const server = await start();
+    const [leader, waiter] = [stand("e", backendOf(server)), stand("e", backendOf(server))];
+    const errors: unknown[] = [];
+    waiter.on("error", ({ error }) => errors.push(error));
+    const term = await leader.campaign();
+    const next = waiter.campaign();
+    const client = server.client();
+    bench.onEnd(async () => client[Symbol.asyncDispose]());
+    const limits = { signal: new AbortController().signal, limitMs: 5_000 };
+    await until(async () => (await client.range({ key: "e/", rangeEnd: "e0" }, limits)).length === 2);
+    await server.etcdctl("user", "add", `root:${PASSWORD}`);
+    await server.etcdctl("user", "grant-role", "root", "root");
+    await server.etcdctl("auth", "enable");
+    await pause(1.5 * TTL);
+    expect(term.held).toBe(true);
+    await term.proclaim("still here");
+    await term.resign();
+    expect((await next).held).toBe(true);
+    expect(errors).toEqual([]);
+  });
+
+  it(
+    "a backup without our key is restored: the term ends at the next look",
+    { timeout: 60_000 },
+    async () => {
+      const server = await start();
+      const shared = backendOf(server);
+      // The lease is in the backup, the second election's key on it is not, and revisions go back.
+      const kept = await stand("kept", shared).campaign();
+      const backup = join(server.directory, "backup.db");
+      await server.etcdctl("snapshot", "save", backup);
+      for (let i = 0; i < 20; i++) await server.etcdctl("put", "noise", String(i));
+      const gone = await stand("gone", shared).campaign();
+      const [member] = server.members;
+      await member!.kill();
+      const { name, peerUrl } = member!;
+      const data = join(server.directory, name);
+      rmSync(data, { recursive: true });
+      const cluster = ["--initial-cluster", `${name}=${peerUrl}`, "--initial-advertise-peer-urls", peerUrl];
+      execFileSync(
+        "etcdctl",
+        ["snapshot", "restore", backup, "--name", name, "--data-dir", data, ...cluster],
+        {
+          env: etcdctlEnv(),
+          stdio: "ignore",
+        },
+      );
+      member!.start();
+      await server.ready();
+      const next = await stand("gone", backendOf(server)).campaign();
+      expect(next.token < gone.token).toBe(true); // the revision went back
+      await until(() => !gone.held, TTL);
+      expect([gone.end?.reason, kept.held, next.held]).toEqual(["revoked", true, true]);
+    },
+  );
+});
