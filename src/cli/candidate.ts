@@ -29,6 +29,8 @@ export class Candidate {
   /** When the work of the last term stopped and the office was no longer held. */
   #stoppedAt: { readonly term: Term; readonly at: number } | undefined;
   #leader: Leader | null | undefined;
+  /** What keeps us from knowing who leads. */
+  #trouble: string | undefined;
 
   constructor(options: CandidateOptions) {
     this.#options = options;
@@ -38,16 +40,20 @@ export class Candidate {
   async run(): Promise<void> {
     const { election, signal } = this.#options;
     const unlisten = this.#listen();
+    const unfollow = this.#follow();
     const ticking = setInterval(() => this.#tick(), STATUS_MS);
     await election.run((term) => this.#work(term), { signal });
     clearInterval(ticking);
-    await this.#close(unlisten);
+    await this.#close(() => {
+      unlisten();
+      unfollow();
+    });
   }
 
   /** Stands once; if elected, leads for one term. Rejects if the store cannot be asked. */
   async once(): Promise<Attempt> {
     const { election, signal, log } = this.#options;
-    const unlisten = this.#listen();
+    const unlisten = this.#listen(); // not who leads: that is told once, below
     const ticking = setInterval(() => this.#tick(), STATUS_MS);
     try {
       const term = await election.tryCampaign({ signal });
@@ -102,15 +108,21 @@ export class Candidate {
         const stopped = end.drained && this.#stoppedAt?.term === term ? this.#stoppedAt.at : preciseNow();
         log.line(endedLine(term, end, stopped));
       }),
-      election.on("leader", ({ leader }) => {
-        this.#leader = leader;
-        log.line(leaderLine(election.name, leader));
-      }),
       election.on("error", ({ error }) => {
+        this.#trouble = errorFields(error).reason;
         log.line(errorLine(election.name, election.candidate, election.term?.token ?? null, error));
       }),
     ];
     return () => offs.forEach((off) => off());
+  }
+
+  #follow(): () => void {
+    const { election, log } = this.#options;
+    return election.on("leader", ({ leader }) => {
+      this.#leader = leader;
+      this.#trouble = undefined;
+      log.line(leaderLine(election.name, leader));
+    });
   }
 
   async #close(unlisten: () => void): Promise<void> {
@@ -122,6 +134,12 @@ export class Candidate {
     const { election, log } = this.#options;
     const { term } = election;
     const leading = term?.held ?? false;
-    log.status({ at: preciseNow(), leading, token: leading ? term!.token : null, leader: this.#leader });
+    log.status({
+      at: preciseNow(),
+      leading,
+      token: leading ? term!.token : null,
+      leader: this.#leader,
+      trouble: this.#trouble,
+    });
   }
 }

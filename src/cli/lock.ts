@@ -1,5 +1,6 @@
 /** `conclave lock NAME -- command args…`: one term of `conclave exec`, in the words and exit codes of a lock. */
 import type { Command } from "commander";
+import type { ErrorCode } from "../core/errors.js";
 import { candidateId, openCandidate } from "./candidacy.js";
 import { commandOf, findCommand } from "./exec/lookup.js";
 import type { Notes } from "./exec/notes.js";
@@ -102,6 +103,9 @@ async function lockCommand(name: string, words: string[], options: LockCommandOp
   }
 }
 
+/** Codes of errors that are worth another try. */
+const PASSING: ReadonlySet<string> = new Set<ErrorCode>(["timeout", "unavailable"]);
+
 /** Of the wrapper's lines, only what keeps us from knowing who holds the lock. */
 class LockNotes implements Notes {
   readonly #say: (text: string) => void;
@@ -113,11 +117,13 @@ class LockNotes implements Notes {
     this.#say = say;
   }
 
-  line({ event, token, reason }: Line): void {
+  line({ event, token, reason, code }: Line): void {
     if (event === "leader" || event === "elected") this.fault = undefined;
     // While the command runs its lines come first, and ours could wait for its reader.
     if (event !== "error" || token !== null || reason === undefined) return;
     this.fault = reason;
+    // What does not pass ends the wait, and is told at the end.
+    if (code !== undefined && !PASSING.has(code)) return;
     if (this.#said !== reason) this.#say(`${reason}; trying again`);
     this.#said = reason;
   }

@@ -10,6 +10,8 @@ interface Status {
   readonly token: bigint | null;
   /** `undefined`: not known (yet). */
   readonly leader: Leader | null | undefined;
+  /** Why it is not known. */
+  readonly trouble?: string | undefined;
 }
 
 export interface Log {
@@ -74,7 +76,7 @@ function textLog(out: Out, id: string, self: string | undefined): Log {
   };
 }
 
-function statusLook({ leading, token, leader }: Status): Look {
+function statusLook({ leading, token, leader, trouble }: Status): Look {
   if (leading) {
     return {
       icon: "👑",
@@ -83,12 +85,18 @@ function statusLook({ leading, token, leader }: Status): Look {
       rest: `token ${token ?? "?"}, this one leads`,
     };
   }
-  return { icon: "👥", headline: "Status: FOLLOWER", colour: "blue", rest: whoLeads(leader) };
+  return { icon: "👥", headline: "Status: FOLLOWER", colour: "blue", rest: whoLeads(leader, trouble) };
 }
 
-function whoLeads(leader: Leader | null | undefined): string {
-  if (leader === undefined) return "not known yet who leads";
+function whoLeads(leader: Leader | null | undefined, trouble: string | undefined): string {
+  if (leader === undefined) return `not known yet who leads${trouble === undefined ? "" : `: ${trouble}`}`;
   return leader === null ? "nobody leads" : `${leader.candidate} leads with token ${leader.token}`;
+}
+
+/** What a leader publishes, if that says more than its name. */
+function valueOf({ candidate, value }: Line): string {
+  const silent = value === undefined || value === null || value === "" || value === candidate;
+  return silent ? "" : `, value ${JSON.stringify(value)}`;
 }
 
 function lookOf(line: Line): Look {
@@ -131,7 +139,7 @@ function lookOf(line: Line): Look {
             icon: "📣",
             headline: "NEW LEADER",
             colour: "cyan",
-            rest: `${candidate} leads with token ${token}`,
+            rest: `${candidate} leads with token ${token}${valueOf(line)}`,
           };
     case "work":
       return {

@@ -128,4 +128,12 @@ describe("conclave lock", () => {
     expect(tried.code).toBe(3);
     expect(tried.err).toMatch(/^conclave: cannot reach etcd [^\n]*$/);
   });
+
+  it("what does not pass is told once, and not as if it were tried again", async () => {
+    const url = "etcd://127.0.0.1:1?ca=/nowhere/ca.pem";
+    const { code, err } = await conclave(["lock", "deploy", "--backend", url, "--", "true"]);
+    expect(code).toBe(2);
+    expect(err).toMatch(/^conclave: cannot read the ca file for etcd: [^\n]*$/);
+    expect(err).not.toContain("trying again");
+  });
 });

@@ -25,6 +25,23 @@ const vacant = (at: number): Line => ({
   token: null,
 });
 
+test("what a leader publishes is told, if it says more than its name", () => {
+  const leads = (value: string): Line => ({ ...vacant(0), candidate: "7f", token: "3", value });
+  expect(printed("text", [leads("web-2")])[0]).toMatch(/7f leads with token 3, value "web-2"$/);
+  for (const silent of ["7f", ""])
+    expect(printed("text", [leads(silent)])[0]).toMatch(/7f leads with token 3$/);
+});
+
+test("the status says why it is not known who leads", () => {
+  const said: string[] = [];
+  const log = openLog("text", { line: (text) => void said.push(text), colour: false }, "jobs");
+  const unknown = { at: 0, leading: false, token: null, leader: undefined };
+  log.status(unknown);
+  log.status({ ...unknown, trouble: "no such user" });
+  expect(said[0]).toMatch(/not known yet who leads$/);
+  expect(said[1]).toMatch(/not known yet who leads: no such user$/);
+});
+
 describe("a store that is away", () => {
   const away = [failed(0, "away"), failed(90, "away"), failed(400, "away"), failed(500, "no such user")];
 

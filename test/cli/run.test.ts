@@ -148,6 +148,7 @@ describe("conclave run --try", () => {
       candidate: elected.candidate,
       token: elected.token,
     });
+    expect(loser.json.filter(({ event }) => event === "leader")).toHaveLength(1);
     leader.kill("SIGTERM");
     await leader.exit;
     const winner = candidate(directory, "winner", "--try", "--max-term", "200ms");
