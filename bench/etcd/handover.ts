@@ -22,9 +22,9 @@ const WARM_UP = 20;
 const BLOCK = 20;
 /**
  * A watch that begins at a revision of the past is served by etcd from a list it
- * goes through every 100 ms. Go's library begins there (ours one revision later,
- * so that it is served at once): a leader that resigns sooner than this after
- * the next has joined would add 50 ms to Go's figure.
+ * goes through every 100 ms. Go's library begins there (ours from now on, so that
+ * it is served at once): a leader that resigns sooner than this after the next
+ * has joined would add 50 ms to Go's figure.
  */
 const SETTLED_MS = 150;
 /** And this is what that looks like: a rolling restart, say. */

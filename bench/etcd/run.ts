@@ -22,7 +22,13 @@ export default async function* bench(): AsyncGenerator<Row> {
     return;
   }
   const wanted = process.env["BENCH_PART"];
-  for (const part of [roundTrip, handover, byHand, idle, many, blackHole]) {
+  const parts = [roundTrip, handover, byHand, idle, many, blackHole];
+  if (wanted !== undefined && !parts.some(({ name }) => name === wanted)) {
+    throw new Error(
+      `no part ${wanted} of this bench: BENCH_PART is one of ${parts.map(({ name }) => name).join(", ")}`,
+    );
+  }
+  for (const part of parts) {
     if (wanted !== undefined && part.name !== wanted) continue;
     // The disk takes its time for both sides alike, and never the same: without it the clients are compared.
     const server = await EtcdServer.start({ home: part === handover ? memory() : undefined });
