@@ -6,7 +6,7 @@
  *
  * Needs etcd: ETCD_ENDPOINTS, or localhost:2379.
  */
-import { Election } from "conclave";
+import { Election, isConclaveError } from "conclave";
 import { etcdBackend } from "conclave/etcd";
 import type { Term } from "conclave";
 
@@ -16,11 +16,18 @@ const stand = (id: string): Election =>
 
 async function tryThenWait(election: Election): Promise<Term> {
   for (;;) {
-    const term = await election.tryCampaign();
-    if (term !== null) return term;
-    const leader = await election.leader();
-    console.log(`not in office: ${leader?.value ?? "nobody"} leads`);
-    for await (const next of election.observe()) if (next === null) break;
+    try {
+      const term = await election.tryCampaign();
+      if (term !== null) return term;
+      const leader = await election.leader();
+      console.log(`not in office: ${leader?.value ?? "nobody"} leads`);
+      for await (const next of election.observe()) if (next === null) break;
+    } catch (error) {
+      // Neither yes nor no: etcd could not be asked. What does not pass by itself (a wrong password, say) is thrown on.
+      if (!isConclaveError(error) || !error.retriable) throw error;
+      console.log(`not known: ${error.message}; once more in a second`);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
   }
 }
 

@@ -55,7 +55,9 @@ export function resolveTiming(
   const ttlMs = duration("ttlMs", options.ttlMs ?? defaults.ttlMs ?? DEFAULT_TTL_MS, 100);
   const own = ttlMs === defaults.ttlMs ? defaults : {};
   if (ttlMs < guarantees.ttl.minMs) {
-    throw invalid(`ttlMs is ${ttlMs}; this backend keeps no lease shorter than ${guarantees.ttl.minMs} ms`);
+    throw invalid(
+      `ttlMs is ${ttlMs}; this backend keeps no lease shorter than ${guarantees.ttl.minMs} ms: raise it`,
+    );
   }
   const renewMs = duration("renewMs", options.renewMs ?? own.renewMs ?? ttlMs / 3);
   const renewDeadlineMs = duration(
