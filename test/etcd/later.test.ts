@@ -23,9 +23,9 @@ describe.skipIf(!hasEtcd())("etcd: changed under the candidates' feet", () => {
     return server;
   }
 
-  function backendOf(server: EtcdServer): ReturnType<typeof etcdBackend> {
+  function backendOf(server: EtcdServer, password = PASSWORD): ReturnType<typeof etcdBackend> {
     const { endpoints } = server;
-    const backend = etcdBackend({ endpoints, username: "root", password: PASSWORD, env: {} });
+    const backend = etcdBackend({ endpoints, username: "root", password, env: {} });
     bench.onEnd(async () => backend[Symbol.asyncDispose]());
     return backend;
   }
@@ -57,6 +57,67 @@ describe.skipIf(!hasEtcd())("etcd: changed under the candidates' feet", () => {
     expect((await next).held).toBe(true);
     expect(errors).toEqual([]);
   });
+
+  it(
+    "authentication is switched on, and the password is wrong: who waits is told",
+    { timeout: 60_000 },
+    async () => {
+      const server = await start();
+      const leader = stand("e", backendOf(server));
+      await leader.campaign();
+      const waiting = stand("e", backendOf(server, "wrong"))
+        .campaign()
+        .catch((error: unknown) => error);
+      const keys = (): Promise<string> => server.etcdctl("get", "--prefix", "--keys-only", "e/");
+      await until(async () => (await keys()).trim().split(/\n+/).length === 2);
+      await server.etcdctl("user", "add", `root:${PASSWORD}`);
+      await server.etcdctl("user", "grant-role", "root", "root");
+      await server.etcdctl("auth", "enable");
+      await server.members[0]!.kill();
+      server.members[0]!.start();
+      expect(await waiting).toMatchObject({ code: "forbidden" });
+    },
+  );
+
+  it(
+    "one election is forbidden: it is told, the others go on; all are: the office is free",
+    { timeout: 90_000 },
+    async () => {
+      const server = await EtcdServer.start({ rootPassword: PASSWORD });
+      bench.onEnd(() => server.stop());
+      await server.etcdctl("user", "add", "app:app");
+      await server.etcdctl("role", "add", "app");
+      await server.etcdctl("user", "grant-role", "app", "app");
+      const permit = (verb: string, prefix: string): Promise<unknown> =>
+        server.etcdctl(
+          "role",
+          verb,
+          "app",
+          "--prefix=true",
+          ...(verb.startsWith("grant") ? ["readwrite"] : []),
+          prefix,
+        );
+      for (const prefix of ["a/", "b/", "conclave.candidates/"]) await permit("grant-permission", prefix);
+      const root = backendOf(server);
+      await stand("b", root).campaign();
+      const { endpoints } = server;
+      const shared = etcdBackend({ endpoints, username: "app", password: "app", env: {} });
+      bench.onEnd(async () => shared[Symbol.asyncDispose]());
+      const term = await stand("a", shared).campaign();
+      const waiting = stand("b", shared)
+        .campaign()
+        .catch((error: unknown) => error);
+      const keys = (): Promise<string> => server.etcdctl("get", "--prefix", "--keys-only", "b/");
+      await until(async () => (await keys()).trim().split(/\n+/).length === 2);
+      await permit("revoke-permission", "b/");
+      expect(await waiting).toMatchObject({ code: "forbidden" });
+      await pause(1.5 * TTL);
+      expect(term.held).toBe(true);
+      await permit("revoke-permission", "a/");
+      const next = await stand("a", root).campaign();
+      expect([next.held, term.held, term.end?.reason]).toEqual([true, false, "expired"]);
+    },
+  );
 
   it(
     "a backup without our key is restored: the term ends at the next look",

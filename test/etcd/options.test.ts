@@ -59,7 +59,15 @@ describe("etcd URL and environment", () => {
   });
 
   it("never shows a password in a refusal", () => {
-    const lists = ["http://u:geheim@h", "u:geheim@h:1", "http://u:x@geheim@h", "http://u:geheim,x@h"];
+    const lists = [
+      "http://u:geheim@h",
+      "u:geheim@h:1",
+      "http://u:x@geheim@h",
+      "http://u:geheim,x@h",
+      "http://root:geheim%40host:2379",
+      "http://h:1?password=geheim",
+      "root:geheim",
+    ];
     for (const text of lists) {
       expect(() => clientOptions({ env: { ETCD_ENDPOINTS: text } })).toThrow(
         expect.not.objectContaining({ message: expect.stringContaining("geheim") }),

@@ -120,6 +120,19 @@ describe("etcd: turns", () => {
     expect(looks.at(-1)!.transaction.then.length).toBe(40);
   });
 
+  it("keeps apart those with less patience", async () => {
+    const { looks, turns } = table();
+    void ask(turns, 1);
+    [30, 2_500, 30].forEach((limitMs, i) => ask(turns, i + 2, { limitMs }));
+    looks[0]!.answer(honest(looks[0]!));
+    await until(() => looks.length === 3);
+    const sent = looks.slice(1).map(({ transaction, limits }) => [limits.limitMs, transaction.then.length]);
+    expect(sent).toEqual([
+      [30, 4],
+      [2_500, 2],
+    ]);
+  });
+
   it("forgets who leaves: in the line, on the way, and when nobody is left", async () => {
     const { looks, turns, clock } = table();
     const stops = [1, 2, 3, 4].map(() => new Halt());

@@ -1,9 +1,55 @@
 /** Looking at many seats at once: are their keys still there, and those they wait for? */
-import type { KeyValue, Operation, TransactionAnswer } from "./client.js";
+import { ConclaveError, isRetriable } from "../../core/errors.js";
+import type { CallLimits, EtcdClient, KeyValue, Operation, TransactionAnswer } from "./client.js";
 import type { Seat } from "./seat.js";
 
+/** What a look came to. */
+interface Sight {
+  readonly answer: TransactionAnswer;
+  /** How many of the seats still stand. */
+  readonly present: number;
+}
+
+/** What the cluster says about these seats; `anyKey` is read if there are none. Seats whose key is gone are lost by it. */
+export async function look(
+  client: EtcdClient,
+  seats: readonly Seat[],
+  anyKey: string,
+  limits: CallLimits,
+): Promise<Sight> {
+  const looked = seats.map((seat) => ({ seat, token: seat.token }));
+  try {
+    const then = looks(seats, anyKey);
+    const answer = await client.transaction({ when: [], then, otherwise: [] }, limits);
+    if (answer.results.length !== then.length)
+      throw new ConclaveError("unavailable", "etcd did not answer all it was asked; asking again");
+    return { answer, present: compare(looked, answer) };
+  } catch (error) {
+    if (isRetriable(error)) throw error;
+    if (seats.length === 1) seats[0]?.refuse(error);
+    if (seats.length < 2) throw error;
+    return lookApart(client, seats, limits, error);
+  }
+}
+
+/** A refusal may concern one election alone: the others, and those who lead in them, must not pay for it. */
+async function lookApart(
+  client: EtcdClient,
+  seats: readonly Seat[],
+  limits: CallLimits,
+  refusal: unknown,
+): Promise<Sight> {
+  const all = await Promise.allSettled(seats.map((seat) => look(client, [seat], seat.key, limits)));
+  const seen = all.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const [first] = seen;
+  if (first === undefined) throw refusal;
+  if (seen.some(({ answer }) => answer.raftTerm !== first.answer.raftTerm))
+    throw new ConclaveError("unavailable", "etcd's leader changed during a renewal; asking again");
+  return { answer: first.answer, present: seen.reduce((sum, { present }) => sum + present, 0) };
+}
+
 /** Two ranges for each seat, and never none at all: without a range the answer would be a local one. */
-export function looks(seats: readonly Seat[], anyKey: string): Operation[] {
+function looks(seats: readonly Seat[], anyKey: string): Operation[] {
   if (seats.length === 0) return [{ kind: "range", key: anyKey, keysOnly: true }];
   return seats.flatMap((seat) => [
     { kind: "range", key: seat.key, keysOnly: true } as const,
@@ -12,13 +58,13 @@ export function looks(seats: readonly Seat[], anyKey: string): Operation[] {
 }
 
 /** A seat, and what its token was before the look: one that joins meanwhile may not have been seen. */
-export interface Looked {
+interface Looked {
   readonly seat: Seat;
   readonly token: bigint | undefined;
 }
 
 /** What the cluster agreed on, against what each seat believes. Returns how many seats still stand. */
-export function compare(looked: readonly Looked[], answer: TransactionAnswer): number {
+function compare(looked: readonly Looked[], answer: TransactionAnswer): number {
   let present = 0;
   looked.forEach(({ seat, token }, i) => {
     const own = answer.results[2 * i]?.kvs[0];

@@ -37,7 +37,7 @@ export class Seat implements Revocation {
   readonly #client: EtcdClient;
   readonly #owner: SeatOwner;
   #lost: ConclaveError | undefined;
-  #refused: Error | undefined;
+  #refused: unknown;
   #ring: (() => void) | undefined;
   #rung = false;
   #unwatch: (() => void) | undefined;
@@ -104,7 +104,7 @@ export class Seat implements Revocation {
   }
 
   /** Waiting is not allowed: whoever does hears why. */
-  refuse(why: Error): void {
+  refuse(why: unknown): void {
     this.#refused = why;
     this.ring();
   }

@@ -10,10 +10,10 @@
 import type { Clock, Timer } from "../../core/clock.js";
 import type { Extension } from "../../core/backend.js";
 import type { Stop } from "../../core/halt.js";
-import { ConclaveError } from "../../core/errors.js";
+import { ConclaveError, isRetriable } from "../../core/errors.js";
 import { bounded, sleep } from "../../core/waiting.js";
 import type { EtcdClient, LeaseLife, TransactionAnswer } from "./client.js";
-import { compare, looks } from "./looks.js";
+import { look } from "./looks.js";
 import { Seat } from "./seat.js";
 import { Strays } from "./strays.js";
 import { Turns } from "./turns.js";
@@ -179,7 +179,7 @@ export class SharedLease {
       (seat) => seat.state === "held" && now < seat.handedOut + this.ttlMs,
     );
     this.#end("retired");
-    for (const seat of this.#seats) seat.lose("the backend was closed");
+    for (const seat of this.#seats) seat.lose("its lease was given up");
     if (!inOffice) this.#closed = this.#revoke(limitMs).finally(() => this.#retired(this));
     else this.#retired(this);
     return this.#closed;
@@ -201,19 +201,14 @@ export class SharedLease {
       const askedAt = this.#clock.now();
       const life = await this.#client.leaseKeepAlive(this.id, limits);
       const seats = this.#pick();
-      const looked = seats.map((seat) => ({ seat, token: seat.token }));
-      const answer = await this.#client.transaction(
-        { when: [], then: looks(seats, this.#anyKey), otherwise: [] },
-        limits,
-      );
-      if (answer.results.length < 2 * seats.length)
-        throw new ConclaveError("unavailable", "etcd did not answer all it was asked; asking again");
-      const present = compare(looked, answer);
+      const { answer, present } = await look(this.#client, seats, this.#anyKey, limits);
       this.#judge(life, answer, present, seats.length);
       this.#extension = { askedAt };
       this.#failures = 0;
     } catch (error) {
       this.#failures++;
+      // Nobody leads by it any more, and nobody may look: kept alive it would bar those who may.
+      if (!isRetriable(error) && this.ageMs > this.ttlMs) void this.close(this.ttlMs / 4);
       throw error;
     }
     // Here and not only in our own time: whoever leads by this lease asks a little sooner, and our timer never comes.

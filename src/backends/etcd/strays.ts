@@ -4,6 +4,7 @@
  * They are looked for and taken away as long as their lease lives.
  */
 import type { Clock } from "../../core/clock.js";
+import { isRetriable } from "../../core/errors.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import type { Seat } from "./seat.js";
 
@@ -51,9 +52,23 @@ export class Strays {
     }
   }
 
+  /** A refusal may concern one of them alone: it must not keep the others in the store. */
+  async #apart(
+    seats: readonly Seat[],
+    error: unknown,
+    limits: CallLimits,
+    swept: (seat: Seat) => void,
+  ): Promise<never> {
+    if (seats.length > 1 && !isRetriable(error))
+      await Promise.allSettled(seats.map((seat) => this.#sweepSome([seat], limits, swept)));
+    throw error;
+  }
+
   async #sweepSome(seats: readonly Seat[], limits: CallLimits, swept: (seat: Seat) => void): Promise<void> {
     const then = seats.map(({ key }) => ({ kind: "range", key, keysOnly: true }) as const);
-    const { results } = await this.#client.transaction({ when: [], then, otherwise: [] }, limits);
+    const { results } = await this.#client
+      .transaction({ when: [], then, otherwise: [] }, limits)
+      .catch((error: unknown) => this.#apart(seats, error, limits, swept));
     for (const [i, seat] of seats.entries()) {
       if (results[i]?.kvs.length !== 0) await seat.vacate(limits);
       if (this.#clock.now() >= (this.#until.get(seat) ?? 0)) swept(seat);

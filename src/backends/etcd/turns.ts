@@ -97,7 +97,9 @@ export class Turns {
     this.#timer = undefined;
     const askers = this.#line;
     this.#line = [];
-    if (askers.length > 0) void this.#lookFor(askers);
+    // Only those with the same patience together: the least patient must not set the limit for all.
+    for (const limitMs of new Set(askers.map(({ limits }) => limits.limitMs)))
+      void this.#lookFor(askers.filter(({ limits }) => limits.limitMs === limitMs));
   }
 
   async #lookFor(askers: readonly Asker[]): Promise<void> {
@@ -109,7 +111,7 @@ export class Turns {
         if (--waiting === 0) halt.halt(asker.limits.signal.reason);
       };
     }
-    const limitMs = Math.min(...askers.map(({ limits }) => limits.limitMs));
+    const limitMs = askers[0]?.limits.limitMs ?? 0;
     try {
       const then = askers.flatMap(questions);
       const { results } = await this.#client.transaction(
@@ -152,5 +154,5 @@ function decide(asker: Asker, own: KeyValue | undefined, ahead: KeyValue | undef
   if (asker.gone) return;
   if (own?.createRevision === token) return asker.answer(ahead);
   seat.lose("its key is gone");
-  asker.fail(seat.lost);
+  asker.fail(seat.lost ?? new ConclaveError("state", "the place in the election was left"));
 }

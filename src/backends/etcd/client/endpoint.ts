@@ -22,12 +22,12 @@ export const DEFAULT_PORT = 2379;
 
 /** Takes `host`, `host:port`, `[v6]:port`, with or without `http://` or `https://`. */
 export function parseEndpoint(text: string): Endpoint & { readonly secure: boolean | undefined } {
-  // Not repeated where there is an @: what stands around it may be a password.
+  // Not repeated where it may hold a user and a password.
   const match = /^(?:(https?):\/\/)?(\[[0-9a-fA-F:.]+\]|[^/:@\s?#[\]]+)(?::(\d{1,5}))?\/?$/.exec(text.trim());
   const host = match?.[2];
   if (match === null || host === undefined) {
     throw invalid(
-      text.includes("@")
+      /@|%40|\?|(?<!https?):(?!\d)/i.test(text)
         ? "an etcd endpoint is host, host:port or https://host:port: user and password go into ETCD_USERNAME and ETCD_PASSWORD"
         : `not an etcd endpoint: ${JSON.stringify(text)}; write host, host:port or https://host:port`,
     );

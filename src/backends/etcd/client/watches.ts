@@ -119,10 +119,20 @@ export class Watches {
           this.#state = opened;
           for (const [id, watch] of this.#watches) this.#ask(id, watch, opened);
         },
-        () => {
-          if (current()) this.#rest();
+        (error: unknown) => {
+          if (!current()) return;
+          if (error instanceof EtcdError && error.code === "forbidden") this.#denied(error);
+          this.#rest();
         },
       );
+  }
+
+  /** Our credentials are refused. Once may be by chance; twice in a row is told to those who wait. */
+  #denied(error: EtcdError): void {
+    for (const [id, watch] of [...this.#watches]) {
+      if (watch.lastChance) this.#finish(id, watch, { kind: "failed", error });
+      watch.lastChance = true;
+    }
   }
 
   /** Waits, longer each time in vain, and opens the stream again if anybody still watches. */
