@@ -18,10 +18,10 @@ INSTALLED := node_modules/.package-lock.json
 SOURCES := $(shell find src -type f 2>/dev/null)
 
 .PHONY: help node-version deps build tools demo run run-node1 run-node2 run-node3 demo-parallel kill-demo \
-        servers check test test-coverage test-race bench sim sim-mutants format clean
+        servers check test test-law test-coverage test-race test-race-sim test-race-mutants test-race-long bench sim format clean
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
 node-version:
 	@scripts/check-node
@@ -87,21 +87,29 @@ test: deps servers check ## all of it; CONCLAVE_REQUIRE=etcd,… makes an absent
 	npm run --silent sim -- --seeds $(SEEDS)
 	@node scripts/stores-report.mjs
 
+test-law: deps ## under a minute: types, core, record, 300 schedules, and that every mutant's patch applies
+	npm run --silent typecheck
+	npx --no-install vitest run test/core test/record test/sim/patches.test.ts
+	npm run --silent sim -- --seeds 300
+
 test-coverage: deps servers build ## the tests, with a coverage report in coverage/
 	scripts/run-tests --coverage
 	@node scripts/stores-report.mjs
 
-test-race: deps servers build ## many more simulated schedules, every mutant, long real-process fault runs
+test-race: test-race-sim test-race-mutants test-race-long ## the three below, one after the other (under an hour)
+
+test-race-sim: deps ## many more simulated schedules: RACE_SEEDS=50000
 	npm run --silent sim -- --seeds $(RACE_SEEDS)
+
+test-race-mutants: deps ## every safety rule broken in turn; the simulator must notice each
 	npm run --silent sim:mutants
+
+test-race-long: deps servers build ## real processes and servers, long runs with faults
 	scripts/run-tests --long
 	@node scripts/stores-report.mjs --long
 
 sim: deps ## simulated schedules only: make sim SEEDS=10000
 	npm run --silent sim -- --seeds $(SEEDS) $(ARGS)
-
-sim-mutants: deps ## every safety rule broken in turn; the simulator must notice
-	npm run --silent sim:mutants
 
 bench: build tools ## handover, failover and idle cost, measured
 	@node .build/bench/main.js $(ARGS)

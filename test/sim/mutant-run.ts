@@ -68,13 +68,17 @@ async function plant(mutant: Mutant, tree: string, { directory, modules }: Build
   await cp(join(directory, "test/sim"), join(tree, "test/sim"), { recursive: true });
   await writeFile(join(tree, "package.json"), '{ "type": "module" }\n');
   await symlink(modules, join(tree, "node_modules"));
-  for (const edit of mutant.edits) await apply(edit, join(tree, edit.file));
+  for (const edit of mutant.edits) {
+    const path = join(tree, edit.file);
+    await writeFile(path, patch(await readFile(path, "utf8"), edit));
+  }
 }
 
-async function apply({ file, find, replace }: Edit, path: string): Promise<void> {
-  const parts = (await readFile(path, "utf8")).split(find);
+/** The text with the edit made. Throws unless the text to replace occurs exactly once. */
+export function patch(text: string, { file, find, replace }: Edit): string {
+  const parts = text.split(find);
   if (parts.length !== 2) {
     throw new Error(`the text to replace occurs ${parts.length - 1} times in ${file}, not once: ${find}`);
   }
-  await writeFile(path, parts.join(replace));
+  return parts.join(replace);
 }

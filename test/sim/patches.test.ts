@@ -1,0 +1,39 @@
+/**
+ * Every mutant still fits the code: the text that it replaces is there, once.
+ * `make test` runs only a few mutants and `make test-race` all of them; without
+ * this test a change of the code could disable a mutant unnoticed until then.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { ROOT } from "../shape/sources.js";
+import { CRON_MUTANTS } from "./cron-mutants.js";
+import { patch } from "./mutant-run.js";
+import { MUTANTS } from "./mutants.js";
+
+const ALL = [...MUTANTS, ...CRON_MUTANTS];
+
+describe("mutants of the simulator", () => {
+  test.each(ALL)("$name: its patch applies", ({ edits }) => {
+    expect(edits.length).toBeGreaterThan(0);
+    const texts = new Map<string, string>();
+    for (const edit of edits) {
+      const before = texts.get(edit.file) ?? readFileSync(join(ROOT, ".build", edit.file), "utf8");
+      const after = patch(before, edit);
+      expect(after, "the patch changes something").not.toBe(before);
+      texts.set(edit.file, after);
+    }
+  });
+
+  test("have names of their own", () => {
+    const names = ALL.map(({ name }) => name);
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
+  });
+
+  test("a text that is missing or ambiguous is refused", () => {
+    const edit = { file: "x.js", find: "a", replace: "b" };
+    expect(patch("1 a 2", edit)).toBe("1 b 2");
+    expect(() => patch("1 2", edit)).toThrow("occurs 0 times in x.js");
+    expect(() => patch("a a", edit)).toThrow("occurs 2 times in x.js");
+  });
+});
