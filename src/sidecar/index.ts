@@ -9,11 +9,12 @@ import type { Clock } from "../core/clock.js";
 import { systemClock } from "../core/clock.js";
 import type { Election } from "../core/election.js";
 import { invalid } from "../core/errors.js";
+import { connectionLimits } from "./descriptors.js";
 import type { Assets } from "./http.js";
 import { route } from "./routes.js";
 import type { Context } from "./routes.js";
 import { hostsOf, isLoopback } from "./security.js";
-import { MOST_STREAMS, openServer } from "./server.js";
+import { openServer } from "./server.js";
 import { ElectionView } from "./view.js";
 
 export type { WireElection, WireError, WireEvent, WireLeader } from "./protocol.js";
@@ -43,6 +44,9 @@ export interface Sidecar extends AsyncDisposable {
 }
 
 const SHORTEST_TOKEN = 16;
+/** Descriptors that clients never get: for the program itself, and for each election's requests and watches. */
+const RESERVED = 32;
+const RESERVED_PER_ELECTION = 4;
 
 export async function createSidecar(options: SidecarOptions): Promise<Sidecar> {
   const clock = options.clock ?? systemClock;
@@ -51,6 +55,7 @@ export async function createSidecar(options: SidecarOptions): Promise<Sidecar> {
   const views = new Map(
     options.elections.map((election) => [election.name, new ElectionView(election, clock)]),
   );
+  const limits = connectionLimits(RESERVED + RESERVED_PER_ELECTION * options.elections.length);
   const context: Context = {
     clock,
     views,
@@ -60,7 +65,7 @@ export async function createSidecar(options: SidecarOptions): Promise<Sidecar> {
       hosts: hostsOf(host, options.allowedHosts ?? []),
     },
     metrics: options.metrics,
-    streams: { most: MOST_STREAMS, open: 0 },
+    streams: { most: limits.streams, open: 0 },
     assets: options.assets ?? new Map(),
   };
   const closeViews = async (): Promise<void> => {
@@ -70,6 +75,8 @@ export async function createSidecar(options: SidecarOptions): Promise<Sidecar> {
     const server = await openServer({
       host,
       port: options.port ?? 0,
+      clock,
+      mostConnections: limits.connections,
       handle: (request, response) => route(context, request, response),
     });
     const close = async (): Promise<void> => {

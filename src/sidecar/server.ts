@@ -2,21 +2,24 @@
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { Clock } from "../core/clock.js";
 import { ConclaveError } from "../core/errors.js";
+import { Connections } from "./connections.js";
 import { SECURITY_HEADERS } from "./security.js";
 
 const REQUEST_TIMEOUT_MS = 5000;
-const MOST_CONNECTIONS = 2048;
 const LARGEST_HEADER = 8 * 1024;
 const MOST_HEADERS = 100;
-/** Each event stream keeps a connection. */
-export const MOST_STREAMS = 64;
 
 export interface ServerOptions {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
+  readonly clock: Clock;
+  /** Connections at once; see `connectionLimits`. */
+  readonly mostConnections: number;
   /** What it rejects with is answered by 500, without a word. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
@@ -27,7 +30,9 @@ export interface OpenServer {
   close(): Promise<void>;
 }
 
-export async function openServer({ host, port, handle }: ServerOptions): Promise<OpenServer> {
+export async function openServer(options: ServerOptions): Promise<OpenServer> {
+  const { host, port, handle } = options;
+  const connections = new Connections(options.mostConnections, options.clock);
   const server = createServer(
     {
       maxHeaderSize: LARGEST_HEADER,
@@ -36,20 +41,21 @@ export async function openServer({ host, port, handle }: ServerOptions): Promise
       connectionsCheckingInterval: 1000,
     },
     (request, response) => {
+      connections.serving(request.socket, response);
       handle(request, response).catch(() => broken(response));
     },
   );
   server.maxHeadersCount = MOST_HEADERS;
-  server.maxConnections = MOST_CONNECTIONS;
   server.keepAliveTimeout = REQUEST_TIMEOUT_MS;
-  server.on("clientError", refuseUnread);
+  server.on("connection", (socket) => connections.add(socket));
+  server.on("clientError", (error, socket) => refuseUnread(connections, error, socket));
   await listen(server, port, host);
   const address = server.address() as AddressInfo;
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`,
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
+      connections.close();
       await closed;
     },
   };
@@ -75,15 +81,15 @@ function listen(server: Server, port: number, host: string): Promise<void> {
 }
 
 /** What could not even be read as HTTP. */
-function refuseUnread(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy();
+function refuseUnread(connections: Connections, error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!(socket instanceof Socket) || error.code === "ECONNRESET") return void socket.destroy();
   const status =
     error.code === "HPE_HEADER_OVERFLOW"
       ? "431 Request Header Fields Too Large"
       : error.code === "ERR_HTTP_REQUEST_TIMEOUT"
         ? "408 Request Timeout"
         : "400 Bad Request";
-  socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  connections.refuse(socket, `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
 }
 
 function broken(response: ServerResponse): void {

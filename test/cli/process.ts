@@ -52,8 +52,15 @@ export class Cli {
   readonly #waiting = new Set<() => void>();
   #exited = false;
 
-  constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, main: string = CLI) {
-    const child = spawn(process.execPath, [main, ...args], {
+  /** `launcher`: a command that runs the one that follows it, with limits for example. */
+  constructor(
+    args: readonly string[],
+    env: NodeJS.ProcessEnv = {},
+    main: string = CLI,
+    launcher: readonly string[] = [],
+  ) {
+    const [file, ...words] = [...launcher, process.execPath, main, ...args];
+    const child = spawn(file!, words, {
       env: { ...clean(process.env), ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

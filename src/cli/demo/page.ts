@@ -5,12 +5,14 @@
  */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { systemClock } from "../../core/clock.js";
 import { dashboard } from "../../dashboard/index.js";
+import { connectionLimits } from "../../sidecar/descriptors.js";
 import { answer, decode, LARGEST_BODY, notAllowed, pathOf, send, smallBody } from "../../sidecar/http.js";
 import type { Assets } from "../../sidecar/http.js";
 import { hostsOf, isLoopback, refuse } from "../../sidecar/security.js";
 import type { Access } from "../../sidecar/security.js";
-import { MOST_STREAMS, openServer } from "../../sidecar/server.js";
+import { openServer } from "../../sidecar/server.js";
 import { onGone, openStream } from "../../sidecar/stream.js";
 import { preciseNow } from "../lines.js";
 import type { Address } from "../listen.js";
@@ -49,18 +51,23 @@ interface Snapshot {
 const GATHER_MS = 60;
 /** Told even if nothing changes: a sign of life, and the time. */
 const EVERY_MS = 1_000;
+/** Descriptors that pages never get: each node is a process with pipes. */
+const RESERVED = 32 + 4 * MOST_NODES;
 
 export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> {
   const token = randomBytes(24).toString("base64url");
   const { host, port } = options.address;
   const access: Access = { exposed: !isLoopback(host), token, hosts: hostsOf(host, []) };
-  const feed = new Feed(options);
+  const limits = connectionLimits(RESERVED);
+  const feed = new Feed(options, limits.streams);
   const assets = await dashboard();
   const desk = { options, access, feed, assets };
   try {
     const server = await openServer({
       host,
       port,
+      clock: systemClock,
+      mostConnections: limits.connections,
       handle: (request, response) => route(desk, request, response),
     });
     const close = async (): Promise<void> => {
@@ -115,13 +122,15 @@ function orderOf(path: string, { stage, dialer }: DemoPageOptions): (() => Outco
 /** Tells every open page what there is to show. */
 class Feed {
   readonly #options: DemoPageOptions;
+  readonly #mostReaders: number;
   readonly #readers = new Set<(event: string, data: object) => void>();
   readonly #offs: readonly (() => void)[];
   readonly #ticking: ReturnType<typeof setInterval>;
   #gathering: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(options: DemoPageOptions) {
+  constructor(options: DemoPageOptions, mostReaders: number) {
     this.#options = options;
+    this.#mostReaders = mostReaders;
     const gather = (): void => {
       if (this.#readers.size > 0) this.#gathering ??= setTimeout(() => this.#tell(), GATHER_MS);
     };
@@ -130,8 +139,8 @@ class Feed {
   }
 
   join(response: ServerResponse): void {
-    if (this.#readers.size >= MOST_STREAMS)
-      return answer(response, 503, { error: `at most ${MOST_STREAMS} pages are served at once` });
+    if (this.#readers.size >= this.#mostReaders)
+      return answer(response, 503, { error: `at most ${this.#mostReaders} pages are served at once` });
     const reader = openStream(response);
     this.#readers.add(reader);
     onGone(response, () => this.#readers.delete(reader));
