@@ -12,8 +12,8 @@ export type {
   RecordStore,
   TimingDefaults,
 } from "./core/backend.js";
-export { systemClock } from "./core/clock.js";
-export type { Clock, Timer } from "./core/clock.js";
+export { readClocks, systemClock } from "./core/clock.js";
+export type { Clock, Reading, Timer } from "./core/clock.js";
 export { Election } from "./core/election.js";
 export type { ElectionOptions } from "./core/election.js";
 export { ConclaveError, isConclaveError, NotLeaderError, StaleLeaderError } from "./core/errors.js";

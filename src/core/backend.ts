@@ -5,7 +5,7 @@
  * Six promises every backend makes (the conformance suite proves them):
  *
  * 1. A grant is atomic against all other grants of the same election.
- * 2. `askedAt` is never later than the sending of the request the store granted.
+ * 2. `asked` was read before the request the store granted was sent.
  * 3. `"lost"` is answered only when it is certain. Not knowing is a throw.
  * 4. Tokens strictly rise; what could reset them is stated in the docs.
  * 5. `release` never harms a successor, however late it arrives.
@@ -15,6 +15,7 @@
  * decides how long a leadership lasts: it says when it asked and what the
  * store answered.
  */
+import type { Reading } from "./clock.js";
 
 /** What a backend can and cannot promise, in words the docs are generated from. */
 export interface Guarantees {
@@ -65,6 +66,13 @@ export interface CallOptions {
 export interface CampaignOptions extends CallOptions {
   /** `false`: one attempt, `null` if someone else leads. `true`: wait for office. */
   readonly wait: boolean;
+  /**
+   * To be called with every token that the campaign meets in the store: of the
+   * leader it waits for, of candidates ahead of it, of a key of its own. A grant
+   * with a lower token than any of them is then refused: the store has lost its
+   * memory. Calling it again with a known token costs nothing.
+   */
+  readonly seen?: ((token: bigint) => void) | undefined;
 }
 
 export interface ObserveOptions extends CallOptions {
@@ -74,9 +82,14 @@ export interface ObserveOptions extends CallOptions {
   readonly attemptMs: number;
 }
 
-/** The store extended the lease, by a request sent no earlier than `askedAt` (monotonic milliseconds). */
+/**
+ * The store extended the lease. All clocks are read just before the request is
+ * sent (`readClocks`), also where one request extends the leases of many: if a
+ * machine sleeps, the monotonic clock stands still, and only readings of the same
+ * moment show how much of the lease has passed.
+ */
 export interface Extension {
-  readonly askedAt: number;
+  readonly asked: Reading;
 }
 
 /**
@@ -92,8 +105,8 @@ export interface Revocation {
 /** A granted lease, in the hands of one term. */
 export interface Hold {
   readonly token: bigint;
-  /** Monotonic instant just before the request that was granted was sent. */
-  readonly askedAt: number;
+  /** The clocks just before the request that was granted was sent. */
+  readonly asked: Reading;
   /** What the store really granted, where it may differ from what was asked. */
   readonly ttlMs: number;
   /** Aborts when the store says the lease is gone. A hint: may come late or never. */
@@ -126,8 +139,10 @@ export interface Backend extends AsyncDisposable {
   campaign(candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null>;
   /**
    * Follows who leads: the present leader first, then every change it gets to
-   * see. It may skip leaders, never goes back to an older one, yields `null`
-   * while nobody leads, and throws when the store cannot be asked.
+   * see. It may skip leaders, yields `null` while nobody leads, and throws when
+   * the store cannot be asked. It does not show an older leader after a newer
+   * one, in a later call neither: a lagging read is left out. The one exception
+   * is a store that has certainly lost its memory; core reports that.
    */
   observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null>;
   /** Small durable records by compare-and-swap, bound to no lease (cron, fences). */

@@ -25,6 +25,17 @@ export interface Clock {
   uniqueId(): string;
 }
 
+/** All clocks, read at one moment. */
+export interface Reading {
+  readonly now: number;
+  readonly wall: number;
+  readonly boot: number;
+}
+
+export function readClocks(clock: Clock): Reading {
+  return { now: clock.now(), wall: clock.wall(), boot: clock.boot() };
+}
+
 /** Node fires timers beyond this at once; longer waits are cut and re-armed by the callee. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 

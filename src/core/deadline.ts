@@ -1,20 +1,9 @@
 /**
  * The holder's own instant after which it must not act. It is counted from the
- * question (`askedAt`), ends a margin early, and is computed from the clocks at
- * every call: a flag set by a timer is wrong after a SIGSTOP or a blocked loop.
+ * question, ends a margin early, and is computed from the clocks at every call: a
+ * flag set by a timer is wrong after a SIGSTOP or a blocked loop.
  */
-import type { Clock } from "./clock.js";
-
-/** All clocks read at one instant. */
-export interface Reading {
-  readonly now: number;
-  readonly wall: number;
-  readonly boot: number;
-}
-
-export function readClocks(clock: Clock): Reading {
-  return { now: clock.now(), wall: clock.wall(), boot: clock.boot() };
-}
+import type { Clock, Reading } from "./clock.js";
 
 /** Boot time is read in steps of 10 ms; a smaller difference means nothing. */
 const COARSEST_STEP_MS = 25;
@@ -24,16 +13,17 @@ export class Deadline {
   readonly #marginMs: number;
   /** How far the clocks may drift apart before we ask which of them is right. */
   readonly #toleranceMs: number;
-  #at: number;
-  /** Clocks at some instant not later than the question: suspended time since then counts. */
-  #base: Reading;
+  #at = -Infinity;
+  /** The clocks when the question was asked that the deadline counts from: suspended time since then counts. */
+  #asked: Reading;
 
-  constructor(clock: Clock, marginMs: number, base: Reading) {
+  /** `asked`: the clocks just before the request was sent that was granted. */
+  constructor(clock: Clock, marginMs: number, asked: Reading, ttlMs: number) {
     this.#clock = clock;
     this.#marginMs = marginMs;
     this.#toleranceMs = Math.max(marginMs / 4, COARSEST_STEP_MS);
-    this.#at = -Infinity;
-    this.#base = base;
+    this.#asked = asked;
+    this.extend(asked, ttlMs);
   }
 
   /** Milliseconds left; zero or less when it has passed. Costs two clock reads. */
@@ -44,13 +34,14 @@ export class Deadline {
   }
 
   /**
-   * Moves the deadline: `askedAt` is when the request was sent, `base` the
-   * clocks read before that. Never moves it back.
+   * Moves the deadline, never back. Instant and clocks are of one question: the
+   * clocks of a later one would hide a sleep between the two.
    */
-  extend(askedAt: number, ttlMs: number, base: Reading): void {
-    this.#at = Math.max(this.#at, askedAt + ttlMs - this.#marginMs);
-    // A lease shared by many may have been extended before `base` was read: then the older reading stays.
-    if (base.now <= askedAt) this.#base = base;
+  extend(asked: Reading, ttlMs: number): void {
+    const at = asked.now + ttlMs - this.#marginMs;
+    if (at <= this.#at) return;
+    this.#at = at;
+    this.#asked = asked;
   }
 
   /**
@@ -59,11 +50,11 @@ export class Deadline {
    * sleep (the term is over) from a clock that was set (nothing happened).
    */
   #suspended(now: number): boolean {
-    const elapsed = now - this.#base.now;
+    const elapsed = now - this.#asked.now;
     const wall = this.#clock.wall();
-    if (Math.abs(wall - this.#base.wall - elapsed) <= this.#toleranceMs) return false;
-    if (this.#clock.boot() - this.#base.boot - elapsed > this.#toleranceMs) return true;
-    this.#base = { ...this.#base, wall: wall - elapsed };
+    if (Math.abs(wall - this.#asked.wall - elapsed) <= this.#toleranceMs) return false;
+    if (this.#clock.boot() - this.#asked.boot - elapsed > this.#toleranceMs) return true;
+    this.#asked = { ...this.#asked, wall: wall - elapsed };
     return false;
   }
 }

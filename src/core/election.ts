@@ -12,7 +12,7 @@ import type { Backend, Candidacy, Hold, Leader } from "./backend.js";
 import { Backoff } from "./backoff.js";
 import type { Clock } from "./clock.js";
 import { systemClock } from "./clock.js";
-import { Deadline, readClocks } from "./deadline.js";
+import type { Deadline } from "./deadline.js";
 import { ConclaveError, describe, invalid, isRetriable } from "./errors.js";
 import { Emitter } from "./events.js";
 import type { EventName, Listener, Logger } from "./events.js";
@@ -24,6 +24,7 @@ import { LeaderFeed, observeLeaders } from "./observe.js";
 import { Term } from "./term.js";
 import { resolveTiming } from "./timing.js";
 import type { Timing, TimingOptions } from "./timing.js";
+import { TokenFloor } from "./token-floor.js";
 import { serve } from "./work.js";
 import type { Work } from "./work.js";
 import { bounded, onAbort, sleep, untilAborted } from "./waiting.js";
@@ -61,6 +62,7 @@ export class Election implements AsyncDisposable {
   readonly #closeBackend: boolean;
   readonly #candidacy: Candidacy;
   readonly #events: Emitter;
+  readonly #floor = new TokenFloor();
   readonly #admission: Admission;
   #feed: LeaderFeed | undefined;
   readonly #closing = new Halt();
@@ -85,7 +87,7 @@ export class Election implements AsyncDisposable {
     this.#ready = options.ready;
     this.#closeBackend = options.closeBackend ?? false;
     this.#events = new Emitter(this.name, this.candidate, options.logger);
-    this.#admission = new Admission(this.#clock, this.timing, this.#events);
+    this.#admission = new Admission(this.#clock, this.timing, this.#events, this.#floor);
   }
 
   /** Calls `listener` for each event from now on. Returns the way to stop. Listeners cannot disturb the election. */
@@ -154,13 +156,26 @@ export class Election implements AsyncDisposable {
     return this.#track(this.#try(stop.signal).finally(() => this.#stood(stop.unlink)));
   }
 
+  /**
+   * Accepts that the store's tokens begin anew, below those seen so far: the next
+   * campaign may lead with a lower one. For operators, after a `token-regression`
+   * and once no fenced resource remembers the old tokens; without that, resources
+   * refuse the new leader.
+   */
+  acceptRegression(): void {
+    this.#floor.forget();
+    this.#events.log("warn", "a lower token than those seen so far is accepted from now on");
+  }
+
   /** Who leads now, by the store; `null` = nobody. Rejects if the store cannot be asked. */
   async leader(options: { readonly signal?: AbortSignal } = {}): Promise<Leader | null> {
     const stop = this.#stopSignal(options.signal);
     const { attemptMs, retryMs } = this.timing;
     const ask = async (signal: AbortSignal): Promise<Leader | null> => {
-      for await (const leader of this.backend.observe(this.name, { signal, pollMs: retryMs, attemptMs }))
+      for await (const leader of this.backend.observe(this.name, { signal, pollMs: retryMs, attemptMs })) {
+        if (leader !== null) this.#floor.seen(leader.token);
         return leader;
+      }
       throw stop.signal.reason ?? new ConclaveError("unavailable", "the store did not say who leads");
     };
     return this.#track(
@@ -171,8 +186,9 @@ export class Election implements AsyncDisposable {
   /**
    * Follows who leads: the present leader first (`null` = nobody), then every
    * change it gets to see. A slow reader skips leaders, never sees an older one
-   * after a newer. Store faults are waited out. Ends when `signal` aborts or the
-   * election is closed.
+   * after a newer, unless the store itself was wiped or restored: then an `error`
+   * event of code `token-regression` says so first. Store faults are waited out.
+   * Ends when `signal` aborts or the election is closed.
    */
   async *observe(
     options: { readonly signal?: AbortSignal } = {},
@@ -185,7 +201,7 @@ export class Election implements AsyncDisposable {
         clock: this.#clock,
         backoff: new Backoff(this.#clock, retryMs / 8, ttlMs / 2),
         signal: stop.signal,
-        seen: (token) => this.#admission.seen(token),
+        seen: (token) => this.#floor.seen(token),
         failed: (error) => this.#fail("observing", error),
       });
     } finally {
@@ -291,15 +307,15 @@ export class Election implements AsyncDisposable {
     if (this.#state.kind === "leading") void this.#track(this.#state.keeper.term.ended);
     this.#state = { kind: "standing" };
     try {
-      const base = readClocks(this.#clock);
-      const campaign = this.backend.campaign(this.#candidacy, { wait, signal });
+      const seen = (token: bigint): void => this.#floor.seen(token);
+      const campaign = this.backend.campaign(this.#candidacy, { wait, signal, seen });
       const hold = await untilAborted(
         signal,
         campaign,
         (late) => void (late && this.#admission.giveBack(late)),
       );
       if (hold === null) return null;
-      const deadline = await this.#admission.confirm(hold, base, signal);
+      const deadline = await this.#admission.confirm(hold, signal);
       if (deadline === null) return null;
       if (!signal.aborted) return this.#open(hold, deadline);
       await this.#admission.giveBack(hold);
@@ -312,7 +328,7 @@ export class Election implements AsyncDisposable {
   #open(hold: Hold, deadline: Deadline): Keeper {
     const { name: election, candidate } = this;
     const { value } = this.#candidacy;
-    this.#admission.admitted(hold.token);
+    this.#floor.admitted(hold.token);
     const openedAt = this.#clock.now();
     const term = new Term({
       election,

@@ -10,7 +10,6 @@
 import type { Extension, Hold } from "./backend.js";
 import type { Clock, Timer } from "./clock.js";
 import type { Deadline } from "./deadline.js";
-import { readClocks } from "./deadline.js";
 import { describe, NotLeaderError } from "./errors.js";
 import type { Emitter } from "./events.js";
 import { Halt } from "./halt.js";
@@ -66,7 +65,7 @@ export class Keeper implements TermKeeper {
 
   start(): void {
     this.#guard();
-    this.#renewAt(this.#hold.askedAt + this.#pace(), 0);
+    this.#renewAt(this.#hold.asked.now + this.#pace(), 0);
     const { revoked } = this.#hold;
     if (revoked) this.#unlink = onAbort(revoked, () => this.#lose("the store says the lease is gone"));
     // Over before it began: nothing that is armed now would be taken down again.
@@ -89,11 +88,10 @@ export class Keeper implements TermKeeper {
   }
 
   async proclaim(value: string): Promise<void> {
-    const base = readClocks(this.#clock);
     const answer = await this.#call("proclaiming", this.#timing.attemptMs, (signal) =>
       this.#hold.proclaim(value, { signal }),
     );
-    if (!this.#accept(answer, base)) {
+    if (!this.#accept(answer)) {
       throw new NotLeaderError(
         this.term.token,
         "the value was not published: the term is over; stop its work",
@@ -175,17 +173,17 @@ export class Keeper implements TermKeeper {
   async #renew(failures: number): Promise<void> {
     const left = this.term.remainingMs;
     if (left <= 0 || this.#renewing.aborted) return;
-    const base = readClocks(this.#clock);
+    const startedAt = this.#clock.now();
     try {
       const answer = await this.#ask(left);
-      this.#measure(true, base.now);
-      if (!this.#accept(answer, base)) return;
+      this.#measure(true, startedAt);
+      if (!this.#accept(answer)) return;
       // A lease shared by many may answer with an older question: never ask in a tight loop for that.
       const soonest = this.#clock.now() + this.#pace() / 4;
       this.#renewAt(Math.max(this.#extension(answer) + this.#pace(), soonest), 0);
     } catch (error) {
       if (this.#renewing.aborted) return;
-      this.#measure(false, base.now);
+      this.#measure(false, startedAt);
       if (!this.term.held) return;
       this.#endanger(error);
       this.#renewAt(this.#clock.now() + this.#retry(failures + 1), failures + 1);
@@ -204,11 +202,11 @@ export class Keeper implements TermKeeper {
   }
 
   #extension(answer: Extension | "lost"): number {
-    return answer === "lost" ? this.#clock.now() : answer.askedAt;
+    return answer === "lost" ? this.#clock.now() : answer.asked.now;
   }
 
   /** Takes the store's answer. `false` = the term is over. */
-  #accept(answer: Extension | "lost", base: ReturnType<typeof readClocks>): boolean {
+  #accept(answer: Extension | "lost"): boolean {
     // First the old deadline: an answer that comes after it extends nothing, for `held` may already have said no.
     if (!this.term.held) return false;
     if (answer === "lost") {
@@ -216,7 +214,7 @@ export class Keeper implements TermKeeper {
       return false;
     }
     if (this.#renewing.aborted) return false;
-    this.#deadline.extend(answer.askedAt, this.#hold.ttlMs, base);
+    this.#deadline.extend(answer.asked, this.#hold.ttlMs);
     if (this.#jeopardy) {
       this.#jeopardy = false;
       this.#events.emit("safe", { term: this.term });
@@ -234,8 +232,8 @@ export class Keeper implements TermKeeper {
     this.#events.emit("jeopardy", { term: this.term, error });
   }
 
-  #measure(ok: boolean, askedAt: number): void {
-    const latencyMs = this.#clock.now() - askedAt;
+  #measure(ok: boolean, startedAt: number): void {
+    const latencyMs = this.#clock.now() - startedAt;
     this.#events.emit("renewal", { term: this.term, ok, latencyMs, remainingMs: this.term.remainingMs });
   }
 

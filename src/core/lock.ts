@@ -121,6 +121,11 @@ export class Lock implements AsyncDisposable {
     await this.#election.resign();
   }
 
+  /** See {@link Election.acceptRegression}: the lock's tokens begin anew in a store that was wiped or restored. */
+  acceptRegression(): void {
+    this.#election.acceptRegression();
+  }
+
   /** Ends everything: who waits is refused, what is held is given back. */
   async close(): Promise<void> {
     this.#closing.abort(new ConclaveError("state", `lock "${this.name}" is closed; open a new one`));

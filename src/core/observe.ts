@@ -1,8 +1,9 @@
-/** Following who leads: retried for ever, never going back. */
+/** Following who leads: retried for ever, never going back unless the store itself does, and then loudly. */
 import type { Leader } from "./backend.js";
 import type { Backoff } from "./backoff.js";
 import type { Clock } from "./clock.js";
 import type { Emitter } from "./events.js";
+import { wentBack } from "./token-floor.js";
 import { sleep } from "./waiting.js";
 
 export interface ObserveLeadersOptions {
@@ -24,8 +25,11 @@ export async function* observeLeaders(
       for await (const leader of options.follow()) {
         if (signal.aborted) return;
         backoff.reset();
-        if (!order.accepts(leader)) continue;
+        const { highest } = order;
+        const sighting = order.sees(leader);
+        if (sighting === "known") continue;
         if (leader !== null) options.seen(leader.token);
+        if (leader !== null && sighting === "regression") options.failed(wentBack(leader.token, highest));
         yield leader;
       }
     } catch (error) {
@@ -36,24 +40,33 @@ export async function* observeLeaders(
   }
 }
 
-/** Lets through what is news: a higher token, a new value of the same term, the end of a term. A term that has ended stays ended. */
-export class LeaderOrder {
+/** `known`: nothing to report. `regression`: the store has gone back, and from now on this is the order. */
+type Sighting = "news" | "known" | "regression";
+
+/** What is news: another token, a new value of the same term, the end of a term. A term that has ended stays ended. */
+class LeaderOrder {
   #last: Leader | null | undefined;
   #highest = -1n;
   #vacated = -1n;
 
-  accepts(leader: Leader | null): boolean {
+  get highest(): bigint {
+    return this.#highest;
+  }
+
+  sees(leader: Leader | null): Sighting {
     if (leader === null) {
-      if (this.#last === null) return false;
+      if (this.#last === null) return "known";
       this.#last = null;
       this.#vacated = this.#highest;
-      return true;
+      return "news";
     }
-    if (leader.token < this.#highest || leader.token <= this.#vacated) return false;
-    if (this.#last?.token === leader.token && this.#last.value === leader.value) return false;
+    if (leader.token === this.#vacated) return "known";
+    if (this.#last?.token === leader.token && this.#last.value === leader.value) return "known";
+    const regression = leader.token < this.#highest;
+    if (regression) this.#vacated = -1n;
     this.#highest = leader.token;
     this.#last = leader;
-    return true;
+    return regression ? "regression" : "news";
   }
 }
 

@@ -15,7 +15,7 @@ import type {
   TimingDefaults,
 } from "../core/backend.js";
 import type { Clock } from "../core/clock.js";
-import { systemClock } from "../core/clock.js";
+import { readClocks, systemClock } from "../core/clock.js";
 import { bounded, sleep } from "../core/waiting.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord, Observation } from "./lease.js";
@@ -58,6 +58,8 @@ class RecordBackend implements Backend {
   readonly #pollJitter: number;
   /** What this process saw change, and when. Kept over failed calls: an outage must not restart the wait. */
   readonly #seen: Recent<Observation>;
+  /** The newest version an observer was shown: a later call does not show an older one. */
+  readonly #shown: Recent<bigint>;
   readonly #retractions: Retractions;
   /** Keeps `since` unique among our own terms, whatever the wall clock does. */
   #lastSince = 0;
@@ -70,6 +72,7 @@ class RecordBackend implements Backend {
     this.#leases = options.leases;
     this.#clock = options.clock ?? systemClock;
     this.#seen = new Recent(this.#clock);
+    this.#shown = new Recent(this.#clock);
     this.#retractions = new Retractions(this.#clock, this.#leases);
     this.#wakeJitterMs = options.wakeJitterMs ?? 0;
     this.#pollJitter = options.pollJitter ?? 0.25;
@@ -104,13 +107,12 @@ class RecordBackend implements Backend {
     const { signal, pollMs, attemptMs } = options;
     const waker = new Waker(this.#clock, this.#leases, election);
     let last: Leader | null | undefined;
-    let newest = -1n;
     try {
       while (!signal.aborted) {
         const entry = await this.#read(election, attemptMs, signal);
         const seen = this.#seen.get(election);
-        if (entry === null || entry.version >= newest) {
-          newest = entry?.version ?? newest;
+        if (entry === null || entry.version >= (this.#shown.get(election) ?? -1n)) {
+          if (entry !== null) this.#shown.set(election, entry.version);
           const leader = leaderOf(entry, seen, pollMs, this.#clock.now());
           if (last === undefined || !sameLeader(last, leader)) yield (last = leader);
         }
@@ -159,7 +161,7 @@ class RecordBackend implements Backend {
     const { election, candidate, ttlMs, value, attemptMs } = candidacy;
     this.#lastSince = Math.max(this.#clock.wall(), this.#lastSince + 1);
     const record = { holder: candidate, ttlMs, value, since: this.#lastSince, token: null };
-    const askedAt = this.#clock.now();
+    const asked = readClocks(this.#clock);
     let entry: Entry<LeaseRecord> | null;
     try {
       entry = await bounded(this.#clock, attemptMs, signal, `standing for election "${election}"`, (s) =>
@@ -175,7 +177,7 @@ class RecordBackend implements Backend {
       key: election,
       record,
       version: entry.version,
-      askedAt,
+      asked,
     });
   }
 

@@ -1,6 +1,6 @@
 /** A lease held in a record: renewing, proclaiming and releasing are one guarded write each. */
 import type { CallOptions, Entry, Extension, Hold, RecordStore } from "../core/backend.js";
-import type { Clock } from "../core/clock.js";
+import { type Clock, readClocks, type Reading } from "../core/clock.js";
 import { ConclaveError, isRetriable } from "../core/errors.js";
 import type { LeaseRecord } from "./lease.js";
 
@@ -11,12 +11,12 @@ export interface HeldLease {
   readonly key: string;
   readonly record: LeaseRecord & { readonly holder: string; readonly ttlMs: number };
   readonly version: bigint;
-  readonly askedAt: number;
+  readonly asked: Reading;
 }
 
 export class RecordHold implements Hold {
   readonly token: bigint;
-  readonly askedAt: number;
+  readonly asked: Reading;
   readonly ttlMs: number;
   readonly #clock: Clock;
   readonly #store: RecordStore<LeaseRecord>;
@@ -34,7 +34,7 @@ export class RecordHold implements Hold {
     this.#store = store;
     this.#key = lease.key;
     this.token = lease.version;
-    this.askedAt = lease.askedAt;
+    this.asked = lease.asked;
     this.ttlMs = lease.record.ttlMs;
     this.#version = lease.version;
     this.#record = { ...lease.record, token: lease.version };
@@ -75,11 +75,11 @@ export class RecordHold implements Hold {
   async #write(record: LeaseRecord, options: CallOptions): Promise<Extension | "lost"> {
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       options.signal.throwIfAborted();
-      const askedAt = this.#clock.now();
+      const asked = readClocks(this.#clock);
       const written = await this.#send(record, options);
       if (written !== null) {
         this.#version = written.version;
-        return { askedAt };
+        return { asked };
       }
       const entry = await this.#store.read(this.#key, options);
       if (this.#lost(entry)) return "lost";

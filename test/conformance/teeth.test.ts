@@ -1,6 +1,7 @@
 /** The suite bites: for each promise there is a backend that breaks it, and the test that must notice. */
 import { afterAll, describe, expect, it } from "vitest";
 import type { Backend, Candidacy, Entry, Hold, RecordStore } from "../../src/core/backend.js";
+import { readClocks, systemClock } from "../../src/core/clock.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { textLeases } from "../../src/record/codec.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
@@ -116,9 +117,9 @@ const MUTANTS: readonly (readonly [what: string, test: string, mutant: Mutant])[
     "counts from the answer",
     "time counts from the question: askedAt lies before the sending, however long the request travels",
     holds((hold) => ({
-      askedAt: performance.now(),
+      asked: readClocks(systemClock),
       renew: async (options) =>
-        (await hold.renew(options)) === "lost" ? "lost" : { askedAt: performance.now() },
+        (await hold.renew(options)) === "lost" ? "lost" : { asked: readClocks(systemClock) },
     })),
   ],
   [
@@ -148,7 +149,7 @@ const MUTANTS: readonly (readonly [what: string, test: string, mutant: Mutant])[
     holds((hold) => ({
       renew: async (options) => {
         const answer = await hold.renew(options);
-        return answer === "lost" ? { askedAt: hold.askedAt } : answer;
+        return answer === "lost" ? { asked: hold.asked } : answer;
       },
     })),
   ],

@@ -42,7 +42,7 @@ test("a term that is lost before it begins leaves no timer, not even that of max
       return (
         hold && {
           token: hold.token,
-          askedAt: hold.askedAt,
+          asked: hold.asked,
           ttlMs: hold.ttlMs,
           revoked: AbortSignal.abort(),
           renew: (o) => hold.renew(o),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Clock } from "../../src/index.js";
-import { systemClock } from "../../src/index.js";
-import { Deadline, readClocks } from "../../src/core/deadline.js";
+import { readClocks, systemClock } from "../../src/index.js";
+import { Deadline } from "../../src/core/deadline.js";
 
 /** Three clocks that are set by hand. */
 function handClock() {
@@ -37,8 +37,7 @@ const TTL = 2000;
 
 function held() {
   const hand = handClock();
-  const deadline = new Deadline(hand.clock, MARGIN, readClocks(hand.clock));
-  deadline.extend(hand.clock.now(), TTL, readClocks(hand.clock));
+  const deadline = new Deadline(hand.clock, MARGIN, readClocks(hand.clock), TTL);
   return { ...hand, deadline };
 }
 
@@ -53,7 +52,7 @@ test("it counts from the question and ends a margin early", () => {
 test("an answer with an older question never moves it back", () => {
   const { deadline, clock, pass } = held();
   pass(500);
-  deadline.extend(100, TTL, readClocks(clock));
+  deadline.extend({ ...readClocks(clock), now: 100 }, TTL);
   expect(deadline.remainingMs()).toBe(1200);
 });
 
@@ -85,13 +84,22 @@ test("a sleep is noticed after the wall clock was set back, too", () => {
   expect(deadline.remainingMs()).toBeLessThanOrEqual(0);
 });
 
-test("a sleep between the question of a shared lease and our own reading counts", () => {
+test("a sleep after the question of a shared lease counts, however late its answer is taken", () => {
   const { deadline, clock, pass, suspend } = held();
-  const askedAt = clock.now() + 100;
-  pass(200);
+  pass(100);
+  const asked = readClocks(clock);
+  pass(100);
   suspend(5000);
-  deadline.extend(askedAt, TTL, readClocks(clock));
+  deadline.extend(asked, TTL);
   expect(deadline.remainingMs()).toBeLessThanOrEqual(0);
+});
+
+test("a sleep between grant and confirmation counts", () => {
+  const { clock, pass, suspend } = handClock();
+  const asked = readClocks(clock);
+  pass(100);
+  suspend(5000);
+  expect(new Deadline(clock, MARGIN, asked, TTL).remainingMs()).toBeLessThanOrEqual(0);
 });
 
 test("once over by sleep, time alone does not bring it back", () => {

@@ -1,7 +1,7 @@
 /** A bad value is refused before anything is done; it never costs the office. */
 import { expect, test } from "vitest";
 import { ConclaveError, Election, memoryBackend } from "../../src/index.js";
-import { systemClock } from "../../src/core/clock.js";
+import { readClocks, systemClock } from "../../src/core/clock.js";
 import { RecordHold } from "../../src/record/hold.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 import type { Entry, RecordStore } from "../../src/index.js";
@@ -32,9 +32,14 @@ test("a value that the store refuses for good is not carried into renewals", asy
     [Symbol.asyncDispose]: async () => {},
   };
   const record = { ...entry.record, holder: "a", ttlMs: 3000 };
-  const hold = new RecordHold(systemClock, store, { key: "e", record, version: 1n, askedAt: 0 });
+  const hold = new RecordHold(systemClock, store, {
+    key: "e",
+    record,
+    version: 1n,
+    asked: readClocks(systemClock),
+  });
   const { signal } = new AbortController();
   await expect(hold.proclaim("bad", { signal })).rejects.toMatchObject({ code: "invalid" });
-  expect(await hold.renew({ signal })).toMatchObject({ askedAt: expect.any(Number) });
+  expect(await hold.renew({ signal })).toMatchObject({ asked: { now: expect.any(Number) } });
   expect(entry.record.value).toBe("good");
 });

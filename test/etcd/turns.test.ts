@@ -50,7 +50,7 @@ const found = (...kvs: KeyValue[]): { kvs: KeyValue[] } => ({ kvs });
 function ask(turns: Turns, n: number, limits: Partial<CallLimits> = {}) {
   const owner = { id: 7n, forget: () => {} };
   const client = { watch: () => () => {} } as unknown as EtcdClient;
-  const seat = new Seat(client, owner, `e${n}/7`, `e${n}`, "me");
+  const seat = new Seat(client, owner, `e${n}/7`, { election: `e${n}`, candidate: "me" });
   seat.entered(BigInt(n));
   const queue = { key: `e${n}/`, rangeEnd: `e${n}0` };
   const answer = turns.ahead(seat, BigInt(n), queue, { signal: new Halt(), limitMs: 1_000, ...limits });

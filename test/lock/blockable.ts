@@ -26,7 +26,7 @@ export class BlockableStore {
 function guard(hold: Hold, check: () => void): Hold {
   return {
     token: hold.token,
-    askedAt: hold.askedAt,
+    asked: hold.asked,
     ttlMs: hold.ttlMs,
     revoked: hold.revoked,
     renew: async (options) => {

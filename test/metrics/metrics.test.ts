@@ -75,7 +75,7 @@ test("failing renewals are counted, and so is the time in jeopardy", async () =>
       if (hold === null) return null;
       return {
         token: hold.token,
-        askedAt: hold.askedAt,
+        asked: hold.asked,
         ttlMs: hold.ttlMs,
         proclaim: hold.proclaim.bind(hold),
         release: hold.release.bind(hold),

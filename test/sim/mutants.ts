@@ -28,6 +28,7 @@ export interface Mutant {
 const KEEPER = "src/core/keeper.js";
 const ELECTION = "src/core/election.js";
 const ADMISSION = "src/core/admission.js";
+const TOKEN_FLOOR = "src/core/token-floor.js";
 const DEADLINE = "src/core/deadline.js";
 const TERM = "src/core/term.js";
 const WORK = "src/core/work.js";
@@ -43,6 +44,8 @@ const ETCD_TURNS = "src/backends/etcd/turns.js";
 const ETCD_LOOKS = "src/backends/etcd/looks.js";
 const ETCD_HOLD = "src/backends/etcd/hold.js";
 
+const CLOCKS = "{ now: this.#clock.now(), wall: this.#clock.wall(), boot: this.#clock.boot() }";
+
 /** The simulator's own reckoning of deadlines catches these at once; what counts is that two leaders are seen. */
 const SEEN: readonly Rule[] = ["late-stop", "stop-order", "false-loss"];
 
@@ -56,8 +59,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: KEEPER,
-        find: "this.#deadline.extend(answer.askedAt, this.#hold.ttlMs, base);",
-        replace: "this.#deadline.extend(this.#clock.now(), this.#hold.ttlMs, base);",
+        find: "this.#deadline.extend(answer.asked, this.#hold.ttlMs);",
+        replace: `this.#deadline.extend(${CLOCKS}, this.#hold.ttlMs);`,
       },
     ],
   },
@@ -68,8 +71,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: ADMISSION,
-        find: "deadline.extend(hold.askedAt, hold.ttlMs, base);",
-        replace: "deadline.extend(this.#clock.now(), hold.ttlMs, base);",
+        find: "marginMs, hold.asked, hold.ttlMs);",
+        replace: `marginMs, ${CLOCKS}, hold.ttlMs);`,
       },
     ],
   },
@@ -77,7 +80,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "no margin",
     rule: "holder early, challenger late",
     ignore: SEEN,
-    edits: [{ file: DEADLINE, find: "askedAt + ttlMs - this.#marginMs", replace: "askedAt + ttlMs" }],
+    edits: [{ file: DEADLINE, find: "asked.now + ttlMs - this.#marginMs", replace: "asked.now + ttlMs" }],
   },
   {
     name: "held is a flag set by a timer",
@@ -118,8 +121,7 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: KEEPER,
         find: "const answer = await this.#ask(left);",
-        replace:
-          "this.#deadline.extend(base.now, this.#hold.ttlMs, base); const answer = await this.#ask(left);",
+        replace: `this.#deadline.extend(${CLOCKS}, this.#hold.ttlMs); const answer = await this.#ask(left);`,
       },
     ],
   },
@@ -131,8 +133,7 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: KEEPER,
         find: "this.#endanger(error);\n",
-        replace:
-          "this.#deadline.extend(this.#clock.now(), this.#hold.ttlMs, readClocks(this.#clock)); this.#endanger(error);\n",
+        replace: `this.#deadline.extend(${CLOCKS}, this.#hold.ttlMs); this.#endanger(error);\n`,
       },
     ],
   },
@@ -212,8 +213,8 @@ export const MUTANTS: readonly Mutant[] = [
                     if (hold !== null && entry?.record.holder === candidacy.candidate) hold.token = entry.record.token ?? entry.version;`,
       },
       {
-        file: ADMISSION,
-        find: "if (token > this.#ownToken && token >= this.#seenToken)",
+        file: TOKEN_FLOOR,
+        find: "if (token > this.#own && token >= this.#seen)",
         replace: "if (true)",
       },
     ],
@@ -340,10 +341,14 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: OBSERVE,
-        find: "if (leader.token < this.#highest || leader.token <= this.#vacated)",
+        find: "if (leader.token === this.#vacated)",
         replace: "if (false)",
       },
-      { file: RECORD, find: "if (entry === null || entry.version >= newest) {", replace: "if (true) {" },
+      {
+        file: RECORD,
+        find: "if (entry === null || entry.version >= (this.#shown.get(election) ?? -1n)) {",
+        replace: "if (true) {",
+      },
     ],
   },
   {
@@ -415,8 +420,8 @@ export const MUTANTS: readonly Mutant[] = [
       { file: ETCD_TURNS, find: "if (own?.createRevision === token)", replace: "if (true)" },
       {
         file: ETCD_HOLD,
-        find: "this.askedAt = lease.extension.askedAt;",
-        replace: "this.askedAt = lease.extension.askedAt + lease.ageMs;",
+        find: "this.asked = lease.extension.asked;",
+        replace: "this.asked = { ...lease.extension.asked, now: lease.extension.asked.now + lease.ageMs };",
       },
     ],
   },

@@ -47,7 +47,7 @@ export class Cuttable {
 function wrap(hold: Hold, via: <T>(call: () => Promise<T>) => Promise<T>): Hold {
   return {
     token: hold.token,
-    askedAt: hold.askedAt,
+    asked: hold.asked,
     ttlMs: hold.ttlMs,
     revoked: hold.revoked,
     renew: (options) => via(() => hold.renew(options)),

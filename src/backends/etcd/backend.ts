@@ -75,11 +75,12 @@ export class EtcdBackend implements Backend {
     };
   }
 
-  async campaign(candidacy: Candidacy, { wait, signal }: CampaignOptions): Promise<Hold | null> {
+  async campaign(candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null> {
     this.#assertOpen();
+    const { signal } = options;
     const stop = new AbortController();
     const unlink = onAbort(signal, () => stop.abort(signal.reason));
-    const campaign = this.#campaign(candidacy, wait, stop.signal).finally(() => {
+    const campaign = this.#campaign(candidacy, { ...options, signal: stop.signal }).finally(() => {
       unlink();
       this.#campaigns.delete(stop);
     });
@@ -87,11 +88,11 @@ export class EtcdBackend implements Backend {
     return campaign;
   }
 
-  async #campaign(candidacy: Candidacy, wait: boolean, signal: AbortSignal): Promise<Hold | null> {
+  async #campaign(candidacy: Candidacy, { wait, signal, seen }: CampaignOptions): Promise<Hold | null> {
     const { election, candidate, ttlMs, value, attemptMs } = candidacy;
     const limits: CallLimits = { signal, limitMs: attemptMs };
     const key = (leaseHex: string): string => this.#layout.seatKey(election, leaseHex);
-    const { seat, lease } = await this.#leases.seat({ election, candidate, ttlMs, key }, limits);
+    const { seat, lease } = await this.#leases.seat({ election, candidate, ttlMs, key, seen }, limits);
     try {
       const won = await this.#stand({ client: this.#client, seat, lease, value, wait, limits });
       signal.throwIfAborted();

@@ -1,4 +1,5 @@
 /** A seat in office, as core sees it. */
+import type { Reading } from "../../core/clock.js";
 import type { CallOptions, Extension, Hold, Revocation } from "../../core/backend.js";
 import { stopOf, untilAborted } from "../../core/waiting.js";
 import type { EtcdClient } from "./client.js";
@@ -7,7 +8,7 @@ import type { SharedLease } from "./shared-lease.js";
 
 export class EtcdHold implements Hold {
   readonly token: bigint;
-  readonly askedAt: number;
+  readonly asked: Reading;
   readonly ttlMs: number;
   readonly #client: EtcdClient;
   readonly #seat: Seat;
@@ -20,10 +21,10 @@ export class EtcdHold implements Hold {
     this.#lease = lease;
     this.#attemptMs = attemptMs;
     this.token = token;
-    this.askedAt = lease.extension.askedAt;
+    this.asked = lease.extension.asked;
     this.ttlMs = lease.ttlMs;
     seat.state = "held";
-    seat.handedOut = this.askedAt;
+    seat.handedOut = this.asked.now;
   }
 
   get revoked(): Revocation {
@@ -32,7 +33,7 @@ export class EtcdHold implements Hold {
 
   async renew({ signal }: CallOptions): Promise<Extension | "lost"> {
     if (this.#gone) return "lost";
-    if (this.#lease.extension.askedAt > this.#seat.handedOut) return this.#handOut(this.#lease.extension);
+    if (this.#lease.extension.asked.now > this.#seat.handedOut) return this.#handOut(this.#lease.extension);
     try {
       return this.#handOut(await untilAborted(signal, this.#lease.keep(this.#seat.handedOut)));
     } catch (error) {
@@ -70,7 +71,7 @@ export class EtcdHold implements Hold {
 
   #handOut(extension: Extension): Extension | "lost" {
     if (this.#gone) return "lost";
-    this.#seat.handedOut = extension.askedAt;
+    this.#seat.handedOut = extension.asked.now;
     return extension;
   }
 }

@@ -68,6 +68,7 @@ export class QueueLayout implements Layout {
     const queue = this.#keys.queue(seat.election);
     while (ahead !== undefined) {
       this.leaderId(seat.election, ahead);
+      seat.met(ahead);
       await vigil.keep(ahead);
       if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
       ahead = await lease.turns.ahead(seat, seat.token!, queue, limits);
@@ -121,6 +122,7 @@ export class QueueLayout implements Layout {
     seat.sent = false; // certainly not written
     const leader = answer.results[0]?.kvs[0];
     if (leader !== undefined) this.leaderId(seat.election, leader);
+    seat.met(leader);
     if (leader?.key === seat.key) await removeRelic({ client, seat, limits }, leader);
     return false;
   }
@@ -174,6 +176,7 @@ export class KeyLayout implements Layout {
       seat.sent = false; // certainly not written
       const holder = answer.results[0]?.kvs[0];
       if (holder === undefined) throw contradiction(seat);
+      seat.met(holder);
       if (holder.lease === seat.lease) await removeRelic({ client, seat, limits }, holder);
       else if (!wait) return false;
       else await vigil.keep(holder);

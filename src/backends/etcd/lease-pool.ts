@@ -3,12 +3,12 @@
  * second candidate of the same election needs a lease of its own, since the
  * lease is part of its key.
  */
-import type { Clock } from "../../core/clock.js";
+import { type Clock, readClocks } from "../../core/clock.js";
 import { ConclaveError } from "../../core/errors.js";
 import { bounded, untilAborted } from "../../core/waiting.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import { hex } from "./keys.js";
-import type { Seat } from "./seat.js";
+import type { Seat, SeatRequest } from "./seat.js";
 import { SharedLease } from "./shared-lease.js";
 
 export class LeasePool {
@@ -25,14 +25,14 @@ export class LeasePool {
 
   /** A seat, not yet in the store, on a lease of at least this ttl. */
   async seat(
-    request: { election: string; candidate: string; ttlMs: number; key: (leaseHex: string) => string },
+    request: SeatRequest & { readonly ttlMs: number; readonly key: (leaseHex: string) => string },
     limits: CallLimits,
   ): Promise<{ readonly seat: Seat; readonly lease: SharedLease }> {
     const seconds = Math.ceil(request.ttlMs / 1000);
     for (;;) {
       for (const lease of this.#leases.get(seconds) ?? []) {
         if (!lease.serves(request.election)) continue;
-        return { lease, seat: lease.sit(request.election, request.key(hex(lease.id)), request.candidate) };
+        return { lease, seat: lease.sit(request.key(hex(lease.id)), request) };
       }
       await untilAborted(limits.signal, this.#grant(seconds, limits.limitMs));
     }
@@ -65,7 +65,7 @@ export class LeasePool {
   }
 
   async #ask(seconds: number, limitMs: number): Promise<SharedLease> {
-    const askedAt = this.#clock.now();
+    const asked = readClocks(this.#clock);
     const { id, ttl } = await bounded(
       this.#clock,
       limitMs,
@@ -85,7 +85,7 @@ export class LeasePool {
       clock: this.#clock,
       id,
       ttlMs: seconds * 1000,
-      askedAt,
+      asked,
       retired: () => set.delete(lease),
     });
     set.add(lease);

@@ -6,7 +6,7 @@
 import type { Revocation } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
 import type { Stop } from "../../core/halt.js";
-import type { CallLimits, EtcdClient, Operation, Transaction } from "./client.js";
+import type { CallLimits, EtcdClient, KeyValue, Operation, Transaction } from "./client.js";
 
 export type SeatState = "standing" | "held" | "left";
 
@@ -15,6 +15,13 @@ export interface SeatOwner {
   readonly id: bigint;
   /** The seat is lost. */
   forget(seat: Seat): void;
+}
+
+/** Who asks for a seat, and where. */
+export interface SeatRequest {
+  readonly election: string;
+  readonly candidate: string;
+  readonly seen?: ((token: bigint) => void) | undefined;
 }
 
 /** Its loss is what core hears of a hold's revocation; a seat is small, since there may be thousands. */
@@ -32,8 +39,10 @@ export class Seat implements Revocation {
   sent = false;
   /** The key whose end would bring our turn, while we wait for it. */
   predecessor: { readonly key: string; readonly createRevision: bigint } | undefined;
-  /** `askedAt` last handed to core: after this and one ttl nobody can think that it leads by this seat. */
+  /** Monotonic instant of the question last handed to core: after this and one ttl nobody can think that it leads by this seat. */
   handedOut = 0;
+  /** Told of every token this campaign meets: its own, and those ahead of it. */
+  readonly #seen: (token: bigint) => void;
   readonly #client: EtcdClient;
   readonly #owner: SeatOwner;
   #lost: ConclaveError | undefined;
@@ -43,13 +52,14 @@ export class Seat implements Revocation {
   #unwatch: (() => void) | undefined;
   #listener: (() => void) | undefined;
 
-  constructor(client: EtcdClient, owner: SeatOwner, key: string, election: string, candidate: string) {
+  constructor(client: EtcdClient, owner: SeatOwner, key: string, request: SeatRequest) {
     this.#client = client;
     this.#owner = owner;
     this.key = key;
     this.lease = owner.id;
-    this.election = election;
-    this.candidate = candidate;
+    this.election = request.election;
+    this.candidate = request.candidate;
+    this.#seen = request.seen ?? (() => {});
   }
 
   get aborted(): boolean {
@@ -73,7 +83,13 @@ export class Seat implements Revocation {
   /** The key is in the store. From here on its removal, by whomever, is news. */
   entered(token: bigint): void {
     this.token = token;
+    this.#seen(token);
     this.#watch(token + 1n);
+  }
+
+  /** A candidate's key that is ahead of ours, or was in our way: the next term's token must be higher. */
+  met(kv: KeyValue | undefined): void {
+    if (kv !== undefined) this.#seen(kv.createRevision);
   }
 
   lose(why: string): void {

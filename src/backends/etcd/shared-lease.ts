@@ -7,14 +7,14 @@
  * older servers can answer keep-alives for a lease that the new one lets expire.
  * The transaction must hold a range: etcd serves one without any as a local read.
  */
-import type { Clock, Timer } from "../../core/clock.js";
+import { type Clock, type Reading, readClocks, type Timer } from "../../core/clock.js";
 import type { Extension } from "../../core/backend.js";
 import type { Stop } from "../../core/halt.js";
 import { ConclaveError, isRetriable } from "../../core/errors.js";
 import { bounded, sleep } from "../../core/waiting.js";
 import type { EtcdClient, LeaseLife, TransactionAnswer } from "./client.js";
 import { look } from "./looks.js";
-import { Seat } from "./seat.js";
+import { Seat, type SeatRequest } from "./seat.js";
 import { Strays } from "./strays.js";
 import { Turns } from "./turns.js";
 
@@ -28,7 +28,7 @@ export interface SharedLeaseOptions {
   readonly clock: Clock;
   readonly id: bigint;
   readonly ttlMs: number;
-  readonly askedAt: number;
+  readonly asked: Reading;
   /** Called when nothing of it is under way any more. */
   readonly retired: (lease: SharedLease) => void;
 }
@@ -65,7 +65,7 @@ export class SharedLease {
     this.#retired = options.retired;
     this.id = options.id;
     this.ttlMs = options.ttlMs;
-    this.#extension = { askedAt: options.askedAt };
+    this.#extension = { asked: options.asked };
     this.#schedule();
   }
 
@@ -78,7 +78,7 @@ export class SharedLease {
   }
 
   get ageMs(): number {
-    return this.#clock.now() - this.#extension.askedAt;
+    return this.#clock.now() - this.#extension.asked.now;
   }
 
   /** Whether a candidate of this election may use it: a key can be had only once. */
@@ -87,10 +87,10 @@ export class SharedLease {
     return this.#seats.size > 0 || this.isFresh;
   }
 
-  sit(election: string, key: string, candidate: string): Seat {
-    const seat = new Seat(this.#client, this, key, election, candidate);
+  sit(key: string, request: SeatRequest): Seat {
+    const seat = new Seat(this.#client, this, key, request);
     this.#anyKey = key;
-    this.#elections.set(election, seat);
+    this.#elections.set(request.election, seat);
     this.#seats.add(seat);
     return seat;
   }
@@ -117,7 +117,7 @@ export class SharedLease {
    * it is under way. Many askers wait the moment until the next one is due anyway.
    */
   async keep(knownAskedAt: number): Promise<Extension> {
-    if (this.#extension.askedAt > knownAskedAt) return this.#extension;
+    if (this.#extension.asked.now > knownAskedAt) return this.#extension;
     return this.#seats.size > 1 && this.#nearlyDue ? this.#due() : this.renew();
   }
 
@@ -198,12 +198,12 @@ export class SharedLease {
     // Shorter than the whole: a connection that has gone silent is found in time for another try elsewhere.
     const limits = { signal, limitMs: this.ttlMs / 6, urgent: true };
     try {
-      const askedAt = this.#clock.now();
+      const asked = readClocks(this.#clock);
       const life = await this.#client.leaseKeepAlive(this.id, limits);
       const seats = this.#pick();
       const { answer, present } = await look(this.#client, seats, this.#anyKey, limits);
       this.#judge(life, answer, present, seats.length);
-      this.#extension = { askedAt };
+      this.#extension = { asked };
       this.#failures = 0;
     } catch (error) {
       this.#failures++;

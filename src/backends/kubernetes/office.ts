@@ -52,7 +52,7 @@ export class Office {
     };
     return {
       token: hold.token,
-      askedAt: hold.askedAt,
+      asked: hold.asked,
       ttlMs: hold.ttlMs,
       revoked: this.#revoked.signal,
       renew: async (options) => settle(await hold.renew(options)),

@@ -3,7 +3,7 @@
  * `Clock.now()` mean something within one process only; CLOCK_MONOTONIC in
  * nanoseconds is the same for all of a machine (of one time namespace).
  */
-import { systemClock } from "../../core/clock.js";
+import { type Reading, systemClock } from "../../core/clock.js";
 import { Deadline } from "../../core/deadline.js";
 import type { Term } from "../../core/term.js";
 import type { Leave } from "./wire.js";
@@ -24,15 +24,17 @@ export class ReceivedDeadline {
 
   constructor(leave: Leave, marginMs: number) {
     this.#marginMs = marginMs;
-    this.#deadline = new Deadline(systemClock, marginMs, baseOf(leave));
-    this.extend(leave);
+    this.#deadline = new Deadline(systemClock, marginMs, clocksOf(leave), this.#ttlOf(leave));
   }
 
   /** Never moves it back. */
   extend(leave: Leave): void {
-    const until = localMs(leave.until);
-    // `Deadline` takes a margin off; this instant has been cut already.
-    this.#deadline.extend(until, this.#marginMs, baseOf(leave));
+    this.#deadline.extend(clocksOf(leave), this.#ttlOf(leave));
+  }
+
+  /** `Deadline` takes a margin off; this instant has been cut already. */
+  #ttlOf({ at, until }: Leave): number {
+    return Number(BigInt(until) - BigInt(at)) / 1e6 + this.#marginMs;
   }
 
   /** Zero or less when it has passed, or when the machine has slept since it was sent. */
@@ -41,7 +43,7 @@ export class ReceivedDeadline {
   }
 }
 
-function baseOf({ at, wall, boot }: Leave): { now: number; wall: number; boot: number } {
+function clocksOf({ at, wall, boot }: Leave): Reading {
   return { now: localMs(at), wall, boot };
 }
 

@@ -1,6 +1,6 @@
 /** Stands between an election and its backend, and watches in which order office is given up. */
 import type { Backend, CallOptions, Extension, Hold } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
+import type { Clock, Reading } from "../../core/clock.js";
 import type { Monitor } from "./monitor.js";
 
 export interface SpyOptions {
@@ -34,7 +34,7 @@ const BOOT_SLACK_MS = 20;
 
 class SpiedHold implements Hold {
   readonly token: bigint;
-  readonly askedAt: number;
+  readonly asked: Reading;
   readonly ttlMs: number;
   readonly revoked: Hold["revoked"];
   readonly #hold: Hold;
@@ -44,12 +44,12 @@ class SpiedHold implements Hold {
 
   constructor(hold: Hold, options: SpyOptions) {
     this.token = hold.token;
-    this.askedAt = hold.askedAt;
+    this.asked = hold.asked;
     this.ttlMs = hold.ttlMs;
     this.revoked = hold.revoked;
     this.#hold = hold;
     this.#options = options;
-    this.#extendedAt = hold.askedAt;
+    this.#extendedAt = hold.asked.now;
     this.#bootAhead = bootAhead(options.clock);
   }
 
@@ -72,10 +72,10 @@ class SpiedHold implements Hold {
     const { monitor, owner, clock } = this.#options;
     const record = monitor.recordOf(this.token, owner);
     if (record !== undefined)
-      monitor.extended(record, answer.askedAt + this.ttlMs - this.#margin - clock.now());
+      monitor.extended(record, answer.asked.now + this.ttlMs - this.#margin - clock.now());
     // And neither does what comes after the deadline.
     if (!this.#over()) {
-      this.#extendedAt = Math.max(this.#extendedAt, answer.askedAt);
+      this.#extendedAt = Math.max(this.#extendedAt, answer.asked.now);
       this.#bootAhead = bootAhead(clock);
     }
     return answer;

@@ -1,4 +1,4 @@
-/** Promise 2: `askedAt` is never later than the sending of the request the store granted. */
+/** Promise 2: `asked` was read before the request the store granted was sent. */
 import { check } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";
@@ -30,21 +30,21 @@ async function underDelay(stage: Stage, onTheWayMs: number): Promise<void> {
   if (onTheWayMs > 0) await stage.faults.slow(onTheWayMs + EARLY_MS);
   let before = stage.now();
   const hold = await stage.win(backend, name, { ttlMs });
-  checkAsked(stage, "campaign", hold.askedAt, before, onTheWayMs);
-  let last = hold.askedAt;
+  checkAsked(stage, "campaign", hold.asked.now, before, onTheWayMs);
+  let last = hold.asked.now;
   for (let round = 0; round < 3; round++) {
     before = stage.now();
     const renewed = await stage.renew(hold);
-    checkAsked(stage, "renew", renewed.askedAt, before, onTheWayMs);
+    checkAsked(stage, "renew", renewed.asked.now, before, onTheWayMs);
     before = stage.now();
     const proclaimed = await stage.soon(
       hold.proclaim(`value ${round}`, stage.call()),
       "proclaiming must be answered",
     );
     check(proclaimed !== "lost", "proclaiming must succeed");
-    checkAsked(stage, "proclaim", proclaimed.askedAt, before, onTheWayMs);
-    check(renewed.askedAt >= last && proclaimed.askedAt >= renewed.askedAt, "askedAt must not go back");
-    last = proclaimed.askedAt;
+    checkAsked(stage, "proclaim", proclaimed.asked.now, before, onTheWayMs);
+    check(renewed.asked.now >= last && proclaimed.asked.now >= renewed.asked.now, "asked must not go back");
+    last = proclaimed.asked.now;
   }
 }
 
@@ -63,11 +63,11 @@ export const askedAt: Group = {
         const backend = await stage.open();
         const hold = await stage.win(backend, stage.name());
         const begin = stage.now();
-        let { askedAt } = hold;
+        let askedAt = hold.asked.now;
         // A lease that is shared may answer with a question asked a little earlier, but not for ever.
         while (askedAt < begin && stage.now() < begin + 5_000) {
           await stage.pause(hold.ttlMs / 4);
-          ({ askedAt } = await stage.renew(hold));
+          askedAt = (await stage.renew(hold)).asked.now;
         }
         check(askedAt >= begin, "renewals must extend the lease: askedAt never moved");
       },

@@ -9,10 +9,10 @@ async function notBefore(stage: Stage, afterMs: number): Promise<void> {
   const [a, b] = await stage.openMany(2);
   const name = stage.name();
   const hold = await stage.win(a!, name);
-  const { askedAt } = await stage.renew(hold);
+  const { asked } = await stage.renew(hold);
   await stage.pause(afterMs);
   const next = await stage.win(b!, name);
-  const silence = stage.now() - askedAt;
+  const silence = stage.now() - asked.now;
   check(
     silence >= hold.ttlMs - 2,
     `the office was taken ${silence.toFixed(0)} ms after the last renewal, but the lease lasts ${hold.ttlMs} ms`,
@@ -56,7 +56,7 @@ export const expiry: Group = {
       run: (stage) =>
         keptAgainstChallengers(stage, async (_, hold) => {
           const until = stage.now() + 2 * hold.ttlMs;
-          let asked = hold.askedAt;
+          let asked = hold.asked.now;
           for (let round = 0; stage.now() < until; round++) {
             await stage.pause(hold.ttlMs / 8);
             const answer = await stage.soon(
@@ -65,7 +65,7 @@ export const expiry: Group = {
             );
             if (stage.now() - asked > 0.8 * hold.ttlMs) throw new Inconclusive("the machine stalled");
             check(answer !== "lost", "the office was lost although it proclaimed in time");
-            asked = answer.askedAt;
+            asked = answer.asked.now;
           }
         }),
     },

@@ -51,14 +51,14 @@ async function raceForStaleLease(stage: Stage): Promise<void> {
 /** Renews often. If the machine stalls for longer than the lease, nothing can be concluded. */
 export async function keepFor(stage: Stage, hold: Hold, ms: number): Promise<void> {
   const until = stage.now() + ms;
-  let asked = hold.askedAt;
+  let asked = hold.asked.now;
   while (stage.now() < until) {
     await stage.pause(hold.ttlMs / 8);
     const answer = await stage.soon(hold.renew(stage.call()), "renewing must be answered");
     const gap = stage.now() - asked;
     if (gap > 0.8 * hold.ttlMs) throw new Inconclusive(`${Math.round(gap)} ms passed between two renewals`);
     check(answer !== "lost", `token ${hold.token} was renewed in time, yet it is lost`);
-    asked = answer.askedAt;
+    asked = answer.asked.now;
   }
 }
 
