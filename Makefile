@@ -18,7 +18,8 @@ INSTALLED := node_modules/.package-lock.json
 SOURCES := $(shell find src -type f 2>/dev/null)
 
 .PHONY: help node-version deps build tools demo run run-node1 run-node2 run-node3 demo-parallel kill-demo \
-        servers check test test-law test-coverage test-race test-race-sim test-race-mutants test-race-long bench sim format clean
+        servers check test test-law test-coverage test-race test-race-sim test-race-mutants test-race-long test-race-etcd \
+        bench sim format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -96,7 +97,7 @@ test-coverage: deps servers build ## the tests, with a coverage report in covera
 	scripts/run-tests --coverage
 	@node scripts/stores-report.mjs
 
-test-race: test-race-sim test-race-mutants test-race-long ## the three below, one after the other (under an hour)
+test-race: test-race-sim test-race-mutants test-race-long test-race-etcd ## the four below, one after the other (under an hour)
 
 test-race-sim: deps ## many more simulated schedules: RACE_SEEDS=50000
 	npm run --silent sim -- --seeds $(RACE_SEEDS)
@@ -107,6 +108,9 @@ test-race-mutants: deps ## every safety rule broken in turn; the simulator must 
 test-race-long: deps servers build ## real processes and servers, long runs with faults
 	scripts/run-tests --long
 	@node scripts/stores-report.mjs --long
+
+test-race-etcd: deps build ## the tests on etcd, with each version of etcd that is tested
+	scripts/test-etcd-versions
 
 sim: deps ## simulated schedules only: make sim SEEDS=10000
 	npm run --silent sim -- --seeds $(SEEDS) $(ARGS)

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import { Election } from "../../src/core/election.js";
 import { Bench } from "../support/contest.js";
+import { etcdCommand } from "../support/etcd-command.js";
 import { EtcdServer, etcdctlEnv, hasEtcd } from "../support/etcd-server.js";
 import { until } from "../support/until.js";
 
@@ -138,7 +139,7 @@ describe.skipIf(!hasEtcd())("etcd: changed under the candidates' feet", () => {
       rmSync(data, { recursive: true });
       const cluster = ["--initial-cluster", `${name}=${peerUrl}`, "--initial-advertise-peer-urls", peerUrl];
       execFileSync(
-        "etcdctl",
+        etcdCommand("etcdctl"),
         ["snapshot", "restore", backup, "--name", name, "--data-dir", data, ...cluster],
         {
           env: etcdctlEnv(),

@@ -6,6 +6,7 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
+import { etcdCommand } from "../support/etcd-command.js";
 import type { Place } from "./faults.js";
 import { until } from "./wrapped.js";
 
@@ -14,7 +15,7 @@ const CLIENT_PORT = 2379;
 /** Why it cannot be done here; `undefined` if it can. */
 export function lacking(): string | undefined {
   if (process.getuid?.() !== 0) return "network namespaces need root";
-  for (const command of ["ip", "nsenter", "etcd", "etcdctl"]) {
+  for (const command of ["ip", "nsenter", etcdCommand("etcd"), etcdCommand("etcdctl")]) {
     if (spawnSync("sh", ["-c", `command -v ${command}`]).status !== 0) return `${command} is not installed`;
   }
   const name = `conclave-try-${process.pid}`;
@@ -40,7 +41,7 @@ export class Network {
     const everywhere = `http://0.0.0.0:${CLIENT_PORT}`;
     const args = ["--data-dir", join(directory, "etcd"), "--listen-client-urls", everywhere];
     const advertise = ["--advertise-client-urls", `http://127.0.0.1:${CLIENT_PORT}`];
-    this.#etcd = spawn("nsenter", [...inside(this.#store), "etcd", ...args, ...advertise], {
+    this.#etcd = spawn("nsenter", [...inside(this.#store), etcdCommand("etcd"), ...args, ...advertise], {
       stdio: "ignore",
     });
     await until(() => this.etcdctl("endpoint", "health"), 30_000);
@@ -50,7 +51,9 @@ export class Network {
   /** Whether it succeeded. */
   etcdctl(...args: string[]): boolean {
     const env = { PATH: process.env["PATH"], ETCDCTL_API: "3" };
-    return spawnSync("nsenter", [...inside(this.#store), "etcdctl", ...args], { env }).status === 0;
+    return (
+      spawnSync("nsenter", [...inside(this.#store), etcdCommand("etcdctl"), ...args], { env }).status === 0
+    );
   }
 
   async close(): Promise<void> {

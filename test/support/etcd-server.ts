@@ -2,7 +2,7 @@
  * etcd for tests: one member or several, on free loopback ports, in a directory
  * of its own, with or without TLS and authentication. Nothing is left behind.
  */
-import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
@@ -11,16 +11,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.js";
 import { makeCertificates, makeSigningKey, signedTokens } from "./certificates.js";
+import { etcdCommand } from "./etcd-command.js";
 import { parseEndpoint, type TlsFiles } from "../../src/backends/etcd/client/endpoint.js";
 
-const run = promisify(execFile);
+export { hasEtcd } from "./etcd-command.js";
 
-/** Whether etcd and etcdctl are installed (scripts/servers/install does that). */
-export function hasEtcd(): boolean {
-  return ["etcd", "etcdctl"].every(
-    (command) => spawnSync(command, ["--help"], { stdio: "ignore" }).status === 0,
-  );
-}
+const run = promisify(execFile);
 
 export interface EtcdOptions {
   readonly members?: number;
@@ -59,7 +55,7 @@ export class EtcdMember {
 
   start(): void {
     const log = openSync(join(this.#directory, `${this.name}.log`), "a");
-    this.#process = spawn("etcd", [...this.#args], { stdio: ["ignore", log, log] });
+    this.#process = spawn(etcdCommand("etcd"), [...this.#args], { stdio: ["ignore", log, log] });
     this.#process.on("error", () => {});
     closeSync(log);
   }
@@ -206,13 +202,15 @@ export class EtcdServer {
 
   /** Runs etcdctl to its end. */
   async etcdctl(...args: string[]): Promise<string> {
-    const { stdout } = await run("etcdctl", [...this.etcdctlFlags(), ...args], { env: etcdctlEnv() });
+    const { stdout } = await run(etcdCommand("etcdctl"), [...this.etcdctlFlags(), ...args], {
+      env: etcdctlEnv(),
+    });
     return stdout;
   }
 
   /** Starts an etcdctl that goes on (elect, lock, watch). */
   etcdctlProcess(...args: string[]): ChildProcess {
-    return spawn("etcdctl", [...this.etcdctlFlags(), ...args], {
+    return spawn(etcdCommand("etcdctl"), [...this.etcdctlFlags(), ...args], {
       env: etcdctlEnv(),
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -232,7 +230,7 @@ export class EtcdServer {
   async #enableAuth(password: string): Promise<void> {
     const flags = this.etcdctlFlags().filter((flag, i, all) => flag !== "--user" && all[i - 1] !== "--user");
     const ctl = (...args: string[]): Promise<unknown> =>
-      run("etcdctl", [...flags, ...args], { env: etcdctlEnv() });
+      run(etcdCommand("etcdctl"), [...flags, ...args], { env: etcdctlEnv() });
     await ctl("user", "add", `root:${password}`);
     await ctl("user", "grant-role", "root", "root");
     await ctl("auth", "enable");

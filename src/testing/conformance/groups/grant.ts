@@ -1,6 +1,6 @@
 /** Promise 1: a grant is atomic against all other grants of the same election. */
-import type { Hold } from "../../../core/backend.js";
-import { check, equal, Inconclusive, show } from "../check.js";
+import type { Extension, Hold } from "../../../core/backend.js";
+import { check, ConformanceFailure, equal, Inconclusive, show } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";
 
@@ -48,18 +48,36 @@ async function raceForStaleLease(stage: Stage): Promise<void> {
   );
 }
 
-/** Renews often. If the machine stalls for longer than the lease, nothing can be concluded. */
-export async function keepFor(stage: Stage, hold: Hold, ms: number): Promise<void> {
+/**
+ * Extends the lease often. A call that throws leaves open whether it was extended: it is asked again, as the library
+ * does. If no call succeeds for most of the lease (the machine or the store stalled), nothing can be concluded.
+ */
+export async function keepFor(
+  stage: Stage,
+  hold: Hold,
+  ms: number,
+  extend = (): Promise<Extension | "lost"> => hold.renew(stage.call()),
+): Promise<void> {
   const until = stage.now() + ms;
   let asked = hold.asked.now;
   while (stage.now() < until) {
     await stage.pause(hold.ttlMs / 8);
-    const answer = await stage.soon(hold.renew(stage.call()), "renewing must be answered");
+    const answer = await stage.soon(extend(), "extending must be answered").catch(unlessFailure);
     const gap = stage.now() - asked;
-    if (gap > 0.8 * hold.ttlMs) throw new Inconclusive(`${Math.round(gap)} ms passed between two renewals`);
-    check(answer !== "lost", `token ${hold.token} was renewed in time, yet it is lost`);
+    if (gap > 0.8 * hold.ttlMs) {
+      const why = answer instanceof Error ? `; the last one failed: ${show(answer)}` : "";
+      throw new Inconclusive(`${Math.round(gap)} ms passed between two extensions${why}`);
+    }
+    if (answer instanceof Error) continue;
+    check(answer !== "lost", `token ${hold.token} was extended in time, yet it is lost`);
     asked = answer.asked.now;
   }
+}
+
+/** What a store threw, as an answer; what the suite threw, thrown on. */
+function unlessFailure(error: unknown): Error {
+  if (error instanceof ConformanceFailure) throw error;
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 async function oneInsideAtATime(stage: Stage): Promise<void> {
