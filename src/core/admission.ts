@@ -57,6 +57,15 @@ export class Admission {
     }
   }
 
+  /** Of a campaign that nobody waits for any more: what it wins is given back. Ends in the time of one attempt. */
+  async withdraw(campaign: Promise<Hold | null>): Promise<void> {
+    const giveBack = async (): Promise<void> => {
+      const hold = await campaign;
+      if (hold !== null) await this.giveBack(hold);
+    };
+    await bounded(this.#clock, this.#timing.attemptMs, new Halt(), "withdrawing", giveBack).catch(() => {});
+  }
+
   async giveBack(hold: Hold): Promise<void> {
     const never = new Halt();
     try {

@@ -239,7 +239,8 @@ export class Election implements AsyncDisposable {
     const ending = leading?.endNow("closed", "the election was closed");
     this.#closing.halt(new ConclaveError("state", `election "${this.name}" is closed`));
     await ending;
-    await Promise.allSettled([...(this.#running ?? [])]);
+    // What is stopped may leave something to be given back.
+    while (this.#running !== undefined) await Promise.allSettled([...this.#running]);
     await this.#feed?.stop();
     if (this.#closeBackend) await this.backend[Symbol.asyncDispose]();
   }
@@ -290,10 +291,16 @@ export class Election implements AsyncDisposable {
     const limitMs = 2 * this.timing.attemptMs;
     this.#standingSince = this.#clock.now();
     if (!(await this.#isReady(stop))) return null;
-    const keeper = await bounded(this.#clock, limitMs, stop, "standing", (signal) =>
-      this.#stand(false, signal),
-    );
-    return keeper?.term ?? null;
+    let standing: Promise<Keeper | null> | undefined;
+    try {
+      const stand = (signal: AbortSignal): Promise<Keeper | null> => (standing = this.#stand(false, signal));
+      return (await bounded(this.#clock, limitMs, stop, "standing", stand))?.term ?? null;
+    } catch (error) {
+      // A term that opened in the same moment must not be left without an owner: the caller gets it.
+      const keeper = await standing?.catch(() => null);
+      if (keeper) return keeper.term;
+      throw error;
+    }
   }
 
   async #isReady(signal: AbortSignal): Promise<boolean> {
@@ -309,11 +316,7 @@ export class Election implements AsyncDisposable {
     try {
       const seen = (token: bigint): void => this.#floor.seen(token);
       const campaign = this.backend.campaign(this.#candidacy, { wait, signal, seen });
-      const hold = await untilAborted(
-        signal,
-        campaign,
-        (late) => void (late && this.#admission.giveBack(late)),
-      );
+      const hold = await this.#granted(campaign, signal);
       if (hold === null) return null;
       const deadline = await this.#admission.confirm(hold, signal);
       if (deadline === null) return null;
@@ -322,6 +325,16 @@ export class Election implements AsyncDisposable {
       throw signal.reason;
     } finally {
       if (this.#state.kind === "standing") this.#state = { kind: "idle" };
+    }
+  }
+
+  /** What an aborted campaign still wins is given back; nobody waits for that but `close()`. */
+  async #granted(campaign: Promise<Hold | null>, signal: AbortSignal): Promise<Hold | null> {
+    try {
+      return await untilAborted(signal, campaign);
+    } catch (error) {
+      if (signal.aborted) void this.#track(this.#admission.withdraw(campaign));
+      throw error;
     }
   }
 

@@ -6,7 +6,7 @@
  * looking at the lock and acting on it. What must never be written twice checks
  * the token (see `Term.guard`).
  */
-import type { Clock } from "./clock.js";
+import type { Clock, Timer } from "./clock.js";
 import { systemClock } from "./clock.js";
 import { Election } from "./election.js";
 import type { ElectionOptions } from "./election.js";
@@ -99,7 +99,13 @@ export class Lock implements AsyncDisposable {
    */
   async withLock<T>(work: (term: Term) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
     const term = await this.acquire(options);
-    const working = Promise.resolve().then(() => work(term));
+    const working = Promise.resolve().then(() => {
+      if (term.held && !term.stopping) return work(term);
+      throw new NotLeaderError(
+        term.token,
+        `lock "${this.name}" was lost or given up before the work under it began; nothing was done`,
+      );
+    });
     // Whoever closes the lock meanwhile waits for the work, as long as `drainMs` allows: told before its first line.
     term.serve(working.catch(() => {}));
     try {
@@ -171,20 +177,23 @@ export class Lock implements AsyncDisposable {
     if (timeoutMs !== undefined && timeoutMs !== Infinity && !(timeoutMs >= 0 && timeoutMs <= LONGEST_MS))
       throw invalid(`timeoutMs must lie between 0 and ${LONGEST_MS} milliseconds, got ${timeoutMs}`);
     const controller = new AbortController();
-    const sources = [this.#closing.signal, ...(options.signal ? [options.signal] : [])];
-    const unlinks = sources.map((source) => onAbort(source, () => controller.abort(source.reason)));
-    const timer =
-      timeoutMs === undefined || timeoutMs === Infinity
-        ? undefined
-        : this.#clock.after(timeoutMs, () =>
-            controller.abort(
-              new ConclaveError("timeout", `lock "${this.name}" was not free within ${timeoutMs} ms`),
-            ),
-          );
+    let timer: Timer | undefined;
+    const unlinks: (() => void)[] = [];
     const done = (): void => {
       timer?.cancel();
       unlinks.forEach((unlink) => unlink());
     };
+    // Whoever waits is told in a later microtask; by then `close()` may have resolved, and no timer may be left.
+    const stop = (reason: unknown): void => {
+      done();
+      controller.abort(reason);
+    };
+    if (timeoutMs !== undefined && timeoutMs !== Infinity)
+      timer = this.#clock.after(timeoutMs, () =>
+        stop(new ConclaveError("timeout", `lock "${this.name}" was not free within ${timeoutMs} ms`)),
+      );
+    for (const source of [this.#closing.signal, ...(options.signal ? [options.signal] : [])])
+      unlinks.push(onAbort(source, () => stop(source.reason)));
     return { signal: controller.signal, done };
   }
 }

@@ -144,19 +144,12 @@ function signalOf(stop: Stop): AbortSignal {
   return controller.signal;
 }
 
-/**
- * Waits for `promise`, but not beyond the abort of `signal`. What comes after
- * that is handed to `late`.
- */
-export async function untilAborted<T>(
-  signal: Stop,
-  promise: Promise<T>,
-  late?: (value: T) => void,
-): Promise<T> {
+/** Waits for `promise`, but not beyond the abort of `signal`. What comes after that is lost. */
+export async function untilAborted<T>(signal: Stop, promise: Promise<T>): Promise<T> {
   let unlink = (): void => {};
   const aborted = new Promise<never>((_, reject) => {
     unlink = onAbort(signal, () => {
-      promise.then((value) => late?.(value)).catch(() => {});
+      promise.catch(() => {});
       reject(signal.reason);
     });
   });
