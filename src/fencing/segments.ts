@@ -10,7 +10,7 @@
 import { link, mkdir, open, readdir, readFile, rm, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../core/clock.js";
-import { ConclaveError } from "../core/errors.js";
+import { ConclaveError, describe } from "../core/errors.js";
 import { parseToken } from "../core/token.js";
 
 export interface Header {
@@ -39,6 +39,8 @@ export class Segments {
   readonly #staging: string;
   readonly #clock: Clock;
   #ready: Promise<void> | undefined;
+  /** We made the directory, and its name is not known to be on the disk yet. */
+  #created = false;
 
   constructor(directory: string, clock: Clock) {
     this.#directory = directory;
@@ -122,7 +124,9 @@ export class Segments {
 
   async #prepare(): Promise<void> {
     // Not its parents: a volume that is not mounted would look like a resource that has seen no leader yet.
-    if (await makeDirectory(this.#directory)) await syncDirectory(dirname(this.#directory));
+    if (await makeDirectory(this.#directory)) this.#created = true;
+    if (this.#created) await syncDirectory(dirname(this.#directory));
+    this.#created = false;
     await makeDirectory(this.#staging);
     for (const name of await readdir(this.#staging)) {
       const path = join(this.#staging, name);
@@ -195,12 +199,30 @@ async function writeDurably(path: string, bytes: Buffer): Promise<void> {
   }
 }
 
-/** Makes the new name last. Some file systems and platforms do not sync directories. */
+/** What a file system or platform answers that cannot sync directories at all. */
+const NOT_SYNCABLE: readonly unknown[] = ["EINVAL", "ENOTSUP", "EOPNOTSUPP"];
+const NOT_SYNCABLE_ON_WINDOWS: readonly unknown[] = ["EISDIR", "EPERM", "EACCES", "EBADF"];
+
+/** Makes the new name last. Any failure but "directories cannot be synced here" means that it may not. */
 async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, "r").catch(() => null);
-  if (directory === null) return;
-  await directory.sync().catch(() => {});
-  await directory.close();
+  try {
+    const directory = await open(path, "r");
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
+  } catch (error) {
+    const code = codeOf(error);
+    if (NOT_SYNCABLE.includes(code)) return;
+    if (process.platform === "win32" && NOT_SYNCABLE_ON_WINDOWS.includes(code)) return;
+    throw new ConclaveError(
+      "unavailable",
+      `${path} could not be synced (${describe(error)}): what was written may be read now and be gone after a ` +
+        "crash of the machine; read it back before writing it again",
+      { cause: error },
+    );
+  }
 }
 
 function absent(error: unknown): null {

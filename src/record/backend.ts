@@ -16,12 +16,14 @@ import type {
 } from "../core/backend.js";
 import type { Clock } from "../core/clock.js";
 import { readClocks, systemClock } from "../core/clock.js";
+import { isConclaveError } from "../core/errors.js";
 import { bounded, sleep } from "../core/waiting.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord, Observation } from "./lease.js";
 import { judge, leaderOf, observed, untilSilent } from "./lease.js";
 import { Recent } from "./recent.js";
 import { Retractions } from "./retraction.js";
+import { soundLeases } from "./sound.js";
 import { Waker } from "./waker.js";
 
 export interface RecordBackendOptions {
@@ -69,7 +71,7 @@ class RecordBackend implements Backend {
     this.guarantees = options.guarantees;
     this.timing = options.timing;
     this.records = options.records;
-    this.#leases = options.leases;
+    this.#leases = soundLeases(options.leases);
     this.#clock = options.clock ?? systemClock;
     this.#seen = new Recent(this.#clock);
     this.#shown = new Recent(this.#clock);
@@ -85,7 +87,7 @@ class RecordBackend implements Backend {
         const entry = await this.#read(candidacy.election, candidacy.attemptMs, signal);
         const verdict = await this.#judge(entry, candidacy, signal);
         if (verdict.kind === "open") {
-          const hold = await this.#acquire(candidacy, verdict.expected, signal);
+          const hold = await this.#acquire(candidacy, verdict.expected, wait, signal);
           if (hold !== null) return hold;
           if (!wait && races >= MOST_RACES) return null;
           // Someone was faster, or the read was stale: the first time look again at once, then ever more patiently.
@@ -157,7 +159,12 @@ class RecordBackend implements Backend {
       : verdict;
   }
 
-  async #acquire(candidacy: Candidacy, expected: bigint | null, signal: AbortSignal): Promise<Hold | null> {
+  async #acquire(
+    candidacy: Candidacy,
+    expected: bigint | null,
+    wait: boolean,
+    signal: AbortSignal,
+  ): Promise<Hold | null> {
     const { election, candidate, ttlMs, value, attemptMs } = candidacy;
     this.#lastSince = Math.max(this.#clock.wall(), this.#lastSince + 1);
     const record = { holder: candidate, ttlMs, value, since: this.#lastSince, token: null };
@@ -168,8 +175,10 @@ class RecordBackend implements Backend {
         this.#leases.write(election, expected, record, { signal: s }),
       );
     } catch (error) {
-      // Without an answer, but going on: the next attempt meets its own record and takes it over.
-      if (signal.aborted) this.#retractions.start({ key: election, record, expected, attemptMs });
+      // The write may have been carried out. A campaign that waits meets its own record at the next attempt and takes
+      // it over; after a single attempt, or an aborted one, nobody would, and the record would block everyone for a ttl.
+      if ((signal.aborted || !wait) && mayBeWritten(error))
+        this.#retractions.start({ key: election, record, expected, attemptMs });
       throw error;
     }
     if (entry === null) return null;
@@ -219,6 +228,11 @@ class RecordBackend implements Backend {
   #pollAfter(retryMs: number): number {
     return retryMs * (1 + this.#clock.random() * this.#pollJitter);
   }
+}
+
+/** `invalid` says that nothing was sent. */
+function mayBeWritten(error: unknown): boolean {
+  return !isConclaveError(error) || error.code !== "invalid";
 }
 
 function sameLeader(a: Leader | null, b: Leader | null): boolean {

@@ -3,19 +3,23 @@
  * first, then shape, then range; known fields are picked, the rest ignored.
  */
 import type { Entry, RecordStore } from "../core/backend.js";
+import { invalid } from "../core/errors.js";
 import type { LeaseRecord } from "./lease.js";
 import { unreadable } from "./lease.js";
 
 const FORMAT = 1;
-/** Larger texts are not parsed: a record is a few hundred bytes and a value. */
-const LARGEST_TEXT = 64 * 1024;
-/** Bounds on what a foreign record may claim, so that no record can pin an election for ever. */
+/** Larger texts are not parsed: a record is a few hundred bytes and a value. What would not be read is not written. */
+export const LARGEST_TEXT = 64 * 1024;
+/**
+ * Bounds on the ttl that a record may claim. The longest is the longest ttl that an election can be given: a record
+ * whose holder is gone blocks its election for at most that long, whatever is written in it.
+ */
 const SHORTEST_TTL_MS = 100;
 const LONGEST_TTL_MS = 24 * 60 * 60 * 1000;
 
 /** Format version and ttl come first: a reader of another version needs just these. */
 export function encodeLease(record: LeaseRecord): string {
-  return JSON.stringify({
+  const text = JSON.stringify({
     v: FORMAT,
     ttlMs: record.ttlMs,
     holder: record.holder,
@@ -23,6 +27,16 @@ export function encodeLease(record: LeaseRecord): string {
     since: record.since,
     value: record.value,
   });
+  return checkSize(text);
+}
+
+/** A text that every reader will parse. JSON writes some characters as six: a value may fit where its record does not. */
+export function checkSize(text: string): string {
+  if (text.length <= LARGEST_TEXT) return text;
+  throw invalid(
+    `the record of this leadership is ${text.length} characters long as JSON; at most ${LARGEST_TEXT} can be read back: ` +
+      "publish a shorter value, or one with fewer control characters (each takes six)",
+  );
 }
 
 export function decodeLease(text: string): LeaseRecord {

@@ -28,6 +28,18 @@ export function tokenOf(entry: Entry<LeaseRecord>): bigint {
   return entry.record.token ?? entry.version;
 }
 
+/**
+ * A token is the version of the write that acquired the leadership, so it can
+ * never exceed the version of the record that carries it. A record that claims
+ * more was not written by this library: it is unreadable. If its token were
+ * believed, everyone who read it would refuse all tokens that the store can
+ * still grant, and one writer could block the election for good.
+ */
+export function believed(entry: Entry<LeaseRecord>): Entry<LeaseRecord> {
+  const { token, ttlMs } = entry.record;
+  return token === null || token <= entry.version ? entry : { ...entry, record: unreadable(ttlMs) };
+}
+
 /** The last change of a record this process has seen, and when *it* saw it. */
 export interface Observation {
   readonly version: bigint;

@@ -46,6 +46,14 @@ const plants: [string, (path: string, room: string) => Promise<void>][] = [
       ),
   ],
   [
+    "a token beyond its number",
+    (path) =>
+      writeFile(
+        path,
+        envelope('{"v":1,"ttlMs":500,"holder":null,"token":"99999999999999999999","since":1,"value":""}'),
+      ),
+  ],
+  [
     "a ttl of 1e300",
     (path) => writeFile(path, envelope('{"v":1,"ttlMs":1e300,"holder":5,"token":null,"since":1,"value":""}')),
   ],

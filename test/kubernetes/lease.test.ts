@@ -172,6 +172,14 @@ describe("writing", () => {
     expect((body["metadata"] as { annotations: Record<string, string> }).annotations["c"]).toBe("d");
   });
 
+  it("refuses a value whose annotation nobody would read back", () => {
+    const long = { ...mine, value: "\u0001".repeat(16 * 1024) };
+    for (const base of [null, lease({ holderIdentity: "me" })])
+      expect(() => nextLease(base, AT, long, NOW)).toThrow(expect.objectContaining({ code: "invalid" }));
+    const fits = written(null, { ...mine, value: "x".repeat(16 * 1024) });
+    expect(recordOf(fits, null).value).toHaveLength(16 * 1024);
+  });
+
   it("does not count past what the server takes", () => {
     const { spec } = written(lease({ holderIdentity: "other", leaseTransitions: 2 ** 31 - 1 }), mine);
     expect(spec["leaseTransitions"]).toBe(2 ** 31 - 1);
@@ -204,6 +212,25 @@ describe("reading", () => {
     });
     expect(publishedTerm(later)).toBeUndefined();
     expect(recordOf(taken, 77n)).toMatchObject({ holder: "go", token: 77n, value: "" });
+  });
+
+  it("does not believe a token above the Lease's own version: the holder counts, the annotation does not", () => {
+    const forged = (token: string): LeaseObject => {
+      const ours = written(null, { ...mine, token: 9n });
+      const term = JSON.stringify({
+        v: 1,
+        holder: "me",
+        acquireTime: ours.spec["acquireTime"],
+        token,
+        value: "x",
+      });
+      return lease(ours.spec, { annotations: { [TERM_ANNOTATION]: term } });
+    };
+    for (const token of ["42", "99999999999999999999"]) {
+      expect(publishedTerm(forged(token))).toBeUndefined();
+      expect(recordOf(forged(token), 40n)).toMatchObject({ holder: "me", token: 40n, value: "" });
+    }
+    expect(publishedTerm(forged("41"))).toEqual({ token: 41n, value: "x" });
   });
 
   it("a label edit is not a renewal; anything in the spec is", () => {

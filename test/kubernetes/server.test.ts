@@ -8,6 +8,7 @@ import { formatCases } from "./cases/formats.js";
 import { interopCases } from "./cases/interop.js";
 import { manifestCases } from "./cases/manifests.js";
 import { routeCases } from "./cases/route.js";
+import { stormCases } from "./cases/storm.js";
 import { withServer } from "./support/with-server.js";
 
 withServer("on an API server", (server) => {
@@ -16,6 +17,9 @@ withServer("on an API server", (server) => {
   });
   describe("two formats of our record", () => {
     formatCases(server);
+  });
+  describe("edits that are none of an election's business", () => {
+    stormCases(server);
   });
   describe("routing to the leader", () => {
     routeCases(server);

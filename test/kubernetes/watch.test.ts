@@ -145,4 +145,103 @@ describe("after a refused write", () => {
     version = 8;
     expect((await store.read("jobs", { signal: never }))?.version).toBe(8n);
   });
+
+  it("nor whatever it says after the refusal", async () => {
+    let version = 5;
+    let watch: ServerResponse | undefined;
+    const { leases } = await fake((request, response) => {
+      if (request.method === "PUT") answer(response, 409, '{"reason":"Conflict"}');
+      else if (request.url?.includes("watch")) (watch = response).writeHead(200).flushHeaders();
+      else answer(response, 200, lease(version, { ...held, holderIdentity: `holder ${version}` }));
+    });
+    const store = new LeaseStore(systemClock, leases);
+    after(() => store[Symbol.asyncDispose]());
+    let wakes = 0;
+    void store.watch("jobs", () => wakes++, { signal: never });
+    await expect.poll(() => watch, { timeout: 20_000 }).toBeDefined();
+    await expect
+      .poll(async () => (await store.read("jobs", { signal: never }))?.version, { timeout: 20_000 })
+      .toBe(5n);
+    version = 8;
+    const record = { holder: "me", ttlMs: 15_000, value: "", since: 1, token: null };
+    expect(await store.write("jobs", 5n, record, { signal: never })).toBeNull();
+    version = 9;
+    // A watch that lags: it delivers what was overwritten long ago.
+    const before = wakes;
+    watch?.write(`{"type":"MODIFIED","object":${lease(8, held)}}\n`);
+    await expect.poll(() => wakes, { timeout: 20_000 }).toBeGreaterThan(before);
+    expect((await store.read("jobs", { signal: never }))?.version).toBe(9n);
+  });
+});
+
+describe("a write on a Lease that someone edits all the time", () => {
+  const record = { holder: "me", ttlMs: 15_000, value: "v", since: 1, token: 5n };
+  const mine = { ...held, holderIdentity: "me" };
+
+  /** Before every PUT arrives somebody has edited a label; `patch` says what becomes of patches. */
+  async function edited(
+    patch: (response: ServerResponse, version: number) => void,
+    spec: () => object = () => mine,
+  ): Promise<{ store: LeaseStore; methods: string[]; bodies: string[] }> {
+    let version = 5;
+    const methods: string[] = [];
+    const bodies: string[] = [];
+    const annotated = (): string => {
+      const object = JSON.parse(lease(version, spec()));
+      return JSON.stringify({ ...object, metadata: { ...object.metadata, annotations: { a: "b" } } });
+    };
+    const { leases } = await fake((request, response, body) => {
+      methods.push(request.method ?? "");
+      if (request.method === "GET") return answer(response, 200, annotated());
+      bodies.push(body);
+      version++;
+      if (request.method === "PATCH") return patch(response, version);
+      const late = methods.filter((method) => method === "PUT").length < 4;
+      answer(response, late ? 409 : 200, late ? '{"reason":"Conflict"}' : lease(version, mine));
+    });
+    const store = new LeaseStore(systemClock, leases);
+    after(() => store[Symbol.asyncDispose]());
+    expect((await store.read("jobs", { signal: never }))?.version).toBe(5n);
+    return { store, methods, bodies };
+  }
+
+  it("is a patch that names what must be as it was read", async () => {
+    const { store, methods, bodies } = await edited((response, version) =>
+      answer(response, 200, lease(version, mine)),
+    );
+    expect((await store.write("jobs", 5n, record, { signal: never }))?.version).toBe(7n);
+    expect(methods).toEqual(["GET", "PUT", "GET", "PATCH"]);
+    const steps: { op: string; path: string; value: unknown }[] = JSON.parse(bodies[1] ?? "");
+    const tests = steps.filter(({ op }) => op === "test").map(({ path, value }) => [path, value]);
+    expect(tests).toEqual([
+      ["/metadata/uid", "u"],
+      ["/spec/holderIdentity", "me"],
+      ["/spec/leaseDurationSeconds", 15],
+      ["/spec/acquireTime", held.acquireTime],
+      ["/spec/renewTime", held.renewTime],
+      ["/spec/leaseTransitions", 0],
+    ]);
+    const added = steps.filter(({ op }) => op === "add").map(({ path }) => path);
+    expect(added).toContain("/metadata/annotations/conclave~1term");
+    expect(steps.find(({ op, path }) => op === "add" && path === "/spec/renewTime")?.value).not.toBe(
+      held.renewTime,
+    );
+  });
+
+  it("is an update, again and again, where patches are forbidden", async () => {
+    const { store, methods } = await edited((response) => answer(response, 403, '{"reason":"Forbidden"}'));
+    expect(await store.write("jobs", 5n, record, { signal: never })).not.toBeNull();
+    expect(methods).toEqual(["GET", "PUT", "GET", "PATCH", "PUT", "GET", "PUT", "GET", "PUT"]);
+  });
+
+  it("is refused as soon as the record itself is another one", async () => {
+    let spec: object = mine;
+    const { store, methods } = await edited(
+      (response) => answer(response, 422, '{"reason":"Invalid"}'),
+      () => spec,
+    );
+    spec = { ...mine, renewTime: "2026-01-01T00:00:01.000000Z" };
+    expect(await store.write("jobs", 5n, record, { signal: never })).toBeNull();
+    expect(methods).toEqual(["GET", "PUT", "GET"]);
+  });
 });

@@ -51,6 +51,34 @@ describe("lease codec", () => {
     );
   });
 
+  it("refuses to write what nobody would read back: some characters take six", () => {
+    const record = { holder: "a-1", ttlMs: 1000, since: 1, token: 5n };
+    const plain = { ...record, value: "x".repeat(16 * 1024) };
+    expect(decodeLease(encodeLease(plain))).toEqual(plain);
+    const escaped = { ...record, value: "\u0001".repeat(16 * 1024) };
+    expect(() => encodeLease(escaped)).toThrow(expect.objectContaining({ code: "invalid" }));
+    // Whatever is written can be read: the limits are the same.
+    fc.assert(
+      fc.property(fc.integer({ min: 10_000, max: 12_000 }), (length) => {
+        const value = "\u0001".repeat(length);
+        let text: string;
+        try {
+          text = encodeLease({ ...record, value });
+        } catch {
+          return;
+        }
+        expect(decodeLease(text).value).toBe(value);
+      }),
+    );
+  });
+
+  it("clamps a planted ttl to the longest that an election can be given: 24 hours", () => {
+    for (const ttlMs of [1e15, 2 * DAY_MS])
+      expect(decodeLease(text({ v: 1, ttlMs, holder: "x", token: null, since: 1, value: "" })).ttlMs).toBe(
+        DAY_MS,
+      );
+  });
+
   it("takes any text for a record in range, and garbage for a holder unknown", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ maxLength: 2000 }), fc.json()), (garbage) => {

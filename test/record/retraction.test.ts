@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Backend, Candidacy, RecordStore } from "../../src/core/backend.js";
+import { Election } from "../../src/core/election.js";
+import { Lock } from "../../src/core/lock.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { textLeases } from "../../src/record/codec.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
@@ -123,5 +125,70 @@ describe("a candidacy given up while its acquiring write is on the way", () => {
     expect(closed).toBe(false);
     await it.clock.advance(ATTEMPT_MS);
     await closing;
+  });
+});
+
+describe("a single attempt whose acquiring write is not answered", () => {
+  const timing = { ttlMs: TTL_MS, retryMs: 500, attemptMs: ATTEMPT_MS };
+
+  /** Lets time pass until the attempt rejects with `timeout`: whether the write was carried out is not known. */
+  async function timesOut(clock: VirtualClock, attempt: Promise<unknown>): Promise<void> {
+    const error = attempt.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    await advance(clock, 1.5 * ATTEMPT_MS);
+    expect(await error).toMatchObject({ code: "timeout" });
+  }
+
+  const attempts: [string, (it: Scene, backend: Backend) => Promise<void>][] = [
+    [
+      "backend.campaign without waiting",
+      async ({ clock }, backend) => {
+        await timesOut(clock, backend.campaign(stand("hasty"), { wait: false, signal: never }));
+      },
+    ],
+    [
+      "Election.tryCampaign",
+      async ({ clock }, backend) => {
+        const election = new Election({ name: "e", backend, clock, ...timing });
+        await timesOut(clock, election.tryCampaign());
+        await election.close();
+      },
+    ],
+    [
+      "Lock.tryAcquire",
+      async ({ clock }, backend) => {
+        const lock = new Lock({ name: "e", backend, clock, ...timing });
+        await timesOut(clock, lock.tryAcquire());
+        await lock.close();
+      },
+    ],
+  ];
+
+  it.each(attempts)("leaves no record behind: %s", async (_, attempt) => {
+    const it = scene();
+    const { store, arrived } = unheard(it, 0, () => {});
+    const backend = it.open(store);
+    await attempt(it, backend);
+    await advance(it.clock, ATTEMPT_MS);
+    await arrived;
+    expect((await it.leases.read("e", { signal: never }))?.record.holder).toBeNull();
+    const next = await it.open().campaign(stand("next"), { wait: false, signal: never });
+    expect(next).not.toBeNull();
+    await backend[Symbol.asyncDispose]();
+  });
+
+  it("does not disturb a second attempt of the same candidate", async () => {
+    const it = scene();
+    const { store, arrived } = unheard(it, 0, () => {});
+    const backend = it.open(store);
+    await timesOut(it.clock, backend.campaign(stand("hasty"), { wait: false, signal: never }));
+    await arrived;
+    const second = await backend.campaign(stand("hasty"), { wait: false, signal: never });
+    await advance(it.clock, 2 * ATTEMPT_MS);
+    expect((await it.leases.read("e", { signal: never }))?.record.holder).toBe("hasty");
+    expect(await second!.renew({ signal: never })).not.toBe("lost");
+    await backend[Symbol.asyncDispose]();
   });
 });

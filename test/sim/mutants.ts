@@ -208,8 +208,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: RECORD,
-        find: "const hold = await this.#acquire(candidacy, verdict.expected, signal);",
-        replace: `const hold = await this.#acquire(candidacy, verdict.expected, signal);
+        find: "const hold = await this.#acquire(candidacy, verdict.expected, wait, signal);",
+        replace: `const hold = await this.#acquire(candidacy, verdict.expected, wait, signal);
                     if (hold !== null && entry?.record.holder === candidacy.candidate) hold.token = entry.record.token ?? entry.version;`,
       },
       {

@@ -10,10 +10,10 @@ class Table<R> {
     return this.#rows.get(key);
   }
 
-  swap(key: string, expected: bigint | null, record: R): Entry<R> | null {
+  swap(key: string, expected: bigint | null, record: R, writtenAt: number): Entry<R> | null {
     if ((this.#rows.get(key)?.entry.version ?? null) !== expected) return null;
     const entry = { version: ++this.#version, record };
-    this.#rows.set(key, { entry, writtenAt: performance.now() });
+    this.#rows.set(key, { entry, writtenAt });
     return entry;
   }
 }
@@ -24,22 +24,29 @@ export class TableServer {
 
   texts(name: "leases" | "records"): RecordStore {
     const table = this.#texts[name];
-    return store(table, (key) => table.row(key)?.entry ?? null);
+    return store(table, (key) => table.row(key)?.entry ?? null, realTime);
   }
 
-  /** Leases that the store itself times, as Redis and PostgreSQL do. */
-  timedLeases(): RecordStore<LeaseRecord> {
+  /** Leases that the store itself times, as Redis and PostgreSQL do; `now` is the store's clock. */
+  timedLeases(now = realTime): RecordStore<LeaseRecord> {
     const table = this.#timed;
-    return store(table, (key) => {
+    const look = (key: string): Entry<LeaseRecord> | null => {
       const row = table.row(key);
       if (row === undefined) return null;
-      const expiresInMs = row.writtenAt + (row.entry.record.ttlMs ?? 0) - performance.now();
+      const expiresInMs = row.writtenAt + (row.entry.record.ttlMs ?? 0) - now();
       return { ...row.entry, expiresInMs };
-    });
+    };
+    return store(table, look, now);
   }
 }
 
-function store<R>(table: Table<R>, look: (key: string) => Entry<R> | null): RecordStore<R> {
+const realTime = (): number => performance.now();
+
+function store<R>(
+  table: Table<R>,
+  look: (key: string) => Entry<R> | null,
+  now: () => number,
+): RecordStore<R> {
   const arrive = async ({ signal }: CallOptions): Promise<void> => {
     await new Promise((resolve) => setImmediate(resolve));
     signal.throwIfAborted();
@@ -48,7 +55,7 @@ function store<R>(table: Table<R>, look: (key: string) => Entry<R> | null): Reco
     read: async (key, options) => (await arrive(options), look(key)),
     write: async (key, expected, record, options) => (
       await arrive(options),
-      table.swap(key, expected, record)
+      table.swap(key, expected, record, now())
     ),
     [Symbol.asyncDispose]: async () => {},
   };

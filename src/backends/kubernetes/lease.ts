@@ -4,7 +4,8 @@
  * untouched into the next write.
  */
 import { ConclaveError, invalid } from "../../core/errors.js";
-import { clampTtl } from "../../record/codec.js";
+import { parseToken } from "../../core/token.js";
+import { checkSize, clampTtl, LARGEST_TEXT } from "../../record/codec.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import { microTime, parseMicroTime } from "./microtime.js";
 
@@ -21,7 +22,6 @@ export interface LeaseObject {
 /** Where the term of a Conclave leader is published, beside what client-go knows. */
 export const TERM_ANNOTATION = "conclave/term";
 const FORMAT = 1;
-const LARGEST_ANNOTATION = 64 * 1024;
 const LARGEST_INT32 = 2 ** 31 - 1;
 const API_VERSION = "coordination.k8s.io/v1";
 
@@ -60,12 +60,16 @@ export function termKey({ spec }: LeaseObject): string {
   return JSON.stringify([holderOf(spec), spec["acquireTime"] ?? null]);
 }
 
-/** The annotation counts only if it speaks of the present holder and term: client-go keeps it when it takes over. */
+/**
+ * The annotation counts only if it names the present holder and term, since
+ * client-go keeps it when it takes over, and only with a token that is not above
+ * the Lease's own version: no write of this library made another.
+ */
 export function publishedTerm(
   lease: LeaseObject,
 ): { readonly token: bigint | null; readonly value: string } | undefined {
   const text = fields(lease.metadata["annotations"])[TERM_ANNOTATION];
-  if (typeof text !== "string" || text.length > LARGEST_ANNOTATION) return undefined;
+  if (typeof text !== "string" || text.length > LARGEST_TEXT) return undefined;
   let term: Fields;
   try {
     term = fields(JSON.parse(text));
@@ -77,9 +81,8 @@ export function publishedTerm(
     return undefined;
   if (typeof value !== "string") return undefined;
   if (token === null) return { token: null, value };
-  return typeof token === "string" && /^[0-9]{1,20}$/.test(token)
-    ? { token: BigInt(token), value }
-    : undefined;
+  const number = parseToken(token);
+  return number === undefined || number > lease.version ? undefined : { token: number, value };
 }
 
 /**
@@ -135,7 +138,7 @@ export function nextLease(
     token: record.token?.toString() ?? null,
     value: record.value,
   };
-  return assemble(base, at, spec, JSON.stringify(term));
+  return assemble(base, at, spec, checkSize(JSON.stringify(term)));
 }
 
 /** Counts changes of the holder, from a released lease too; a first Lease starts at 0. */

@@ -1,4 +1,4 @@
-/** The four requests an election needs: get, create, update and watch of one Lease. No list, no delete. */
+/** The requests an election needs: get, create, update, patch and watch of one Lease. No list, no delete. */
 import type { IncomingMessage } from "node:http";
 import type { CallOptions } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
@@ -6,6 +6,7 @@ import { failure, refusalOf } from "./failures.js";
 import type { Answer, ApiClient } from "./http.js";
 import type { Fields, LeaseObject } from "./lease.js";
 import { fields, parseLease } from "./lease.js";
+import type { PatchStep } from "./patch.js";
 
 export class Leases {
   readonly #client: ApiClient;
@@ -42,6 +43,19 @@ export class Leases {
     const what = `updating Lease ${this.namespace}/${name}`;
     const answer = await this.#client.json({ method: "PUT", path: this.#path(name), body, what }, signal);
     return answer.status === 404 || answer.status === 409 ? null : parsed(answer, what);
+  }
+
+  /** `null`: the object is not as the patch demands, or it is gone. */
+  async patch(
+    name: string,
+    steps: readonly PatchStep[],
+    { signal }: CallOptions,
+  ): Promise<LeaseObject | null> {
+    const what = `patching Lease ${this.namespace}/${name}`;
+    const contentType = "application/json-patch+json";
+    const call = { method: "PATCH", path: this.#path(name), body: steps, contentType, what } as const;
+    const answer = await this.#client.json(call, signal);
+    return [404, 409, 422].includes(answer.status) ? null : parsed(answer, what);
   }
 
   /** Opens a watch of this one object, after `since` if given, else from its present state. */

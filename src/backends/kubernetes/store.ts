@@ -7,12 +7,14 @@
  */
 import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
+import { isConclaveError } from "../../core/errors.js";
 import { onAbort } from "../../core/waiting.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import { Recent } from "../../record/recent.js";
-import type { LeaseObject } from "./lease.js";
+import type { Fields, LeaseObject } from "./lease.js";
 import { checkLeaseName, markOf, nextLease, recordOf, termKey } from "./lease.js";
 import type { Leases } from "./leases.js";
+import { leasePatch, sameRecord } from "./patch.js";
 import { Watcher } from "./watcher.js";
 
 /** What this process last learned of one Lease. */
@@ -21,6 +23,8 @@ interface Known {
   /** Monotonic instant of learning it. */
   at: number;
   watcher: Watcher | undefined;
+  /** A write on what was known was refused: whatever the watch delivers, the next read asks the server. */
+  doubted: boolean;
   /** The term last seen and the lowest version it was seen at. */
   term: { readonly key: string; readonly version: bigint } | undefined;
 }
@@ -28,11 +32,14 @@ interface Known {
 /** A watch silent for this part of the lease is not believed any more: a renewal should have come. */
 const BELIEVED_SILENCE = 0.5;
 const ASSUMED_TTL_MS = 15_000;
+/** A Role without `patch` is not asked again for this long: updates do, unless someone edits the Lease all the time. */
+const REFUSED_PATCH_MS = 30_000;
 
 export class LeaseStore implements RecordStore<LeaseRecord> {
   readonly #clock: Clock;
   readonly #leases: Leases;
   readonly #known: Recent<Known>;
+  #noPatchUntil = -Infinity;
 
   constructor(clock: Clock, leases: Leases) {
     this.#clock = clock;
@@ -42,7 +49,8 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
 
   async read(key: string, options: CallOptions): Promise<Entry<LeaseRecord> | null> {
     const known = this.#of(checkLeaseName(key));
-    if (known.lease !== undefined && this.#watched(known)) return this.#entry(known, known.lease);
+    if (known.lease !== undefined && !known.doubted && this.#watched(known))
+      return this.#entry(known, known.lease);
     const lease = await this.#fetch(key, known, options);
     return lease === null ? null : this.#entry(known, lease);
   }
@@ -56,19 +64,12 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
     const known = this.#of(checkLeaseName(key));
     const base = await this.#base(key, known, expected, options);
     if (base === undefined) return null;
-    const body = nextLease(
-      base,
-      { namespace: this.#leases.namespace, name: key },
-      record,
-      this.#clock.wall(),
-    );
     const written =
       base === null
-        ? await this.#leases.create(key, body, options)
-        : await this.#leases.update(key, body, options);
+        ? await this.#leases.create(key, this.#next(key, null, record), options)
+        : await this.#replace(key, known, base, record, options);
     if (written === null) {
-      // What we judged is not current: whatever the watch says, the next read asks the server.
-      known.lease = undefined;
+      known.doubted = true;
       return null;
     }
     this.#learn(known, written);
@@ -107,7 +108,7 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
   #of(key: string): Known {
     let known = this.#known.get(key);
     if (known === undefined) {
-      known = { lease: undefined, at: -Infinity, watcher: undefined, term: undefined };
+      known = { lease: undefined, at: -Infinity, watcher: undefined, doubted: false, term: undefined };
       this.#known.set(key, known);
     }
     return known;
@@ -118,6 +119,52 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
     const silent = watcher?.silentMs;
     if (silent === undefined || lease === undefined) return false;
     return silent < BELIEVED_SILENCE * (recordOf(lease, null).ttlMs ?? ASSUMED_TTL_MS);
+  }
+
+  #next(name: string, base: LeaseObject | null, record: LeaseRecord): Fields {
+    return nextLease(base, { namespace: this.#leases.namespace, name }, record, this.#clock.wall());
+  }
+
+  /**
+   * Writes on `base`, or on a later version with the same record: the version
+   * also moves when someone edits a label. Goes on for as long as it moves and
+   * the call lasts. `null`: the record is another one, or the Lease is gone.
+   */
+  async #replace(
+    key: string,
+    known: Known,
+    base: LeaseObject,
+    record: LeaseRecord,
+    options: CallOptions,
+  ): Promise<LeaseObject | null> {
+    let written = await this.#leases.update(key, this.#next(key, base, record), options);
+    for (let current = base; written === null;) {
+      options.signal.throwIfAborted();
+      const found = await this.#fetch(key, known, options);
+      if (found === null || found.version === current.version || !sameRecord(base, found)) return null;
+      current = found;
+      const body = this.#next(key, current, record);
+      written = await this.#patch(key, current, body, options);
+    }
+    return written;
+  }
+
+  /** By a patch where that is allowed and possible, else by another update. */
+  async #patch(
+    key: string,
+    base: LeaseObject,
+    body: Fields,
+    options: CallOptions,
+  ): Promise<LeaseObject | null> {
+    const steps = this.#clock.now() < this.#noPatchUntil ? undefined : leasePatch(base, body);
+    if (steps === undefined) return this.#leases.update(key, body, options);
+    try {
+      return await this.#leases.patch(key, steps, options);
+    } catch (error) {
+      if (!isConclaveError(error) || error.code !== "forbidden") throw error;
+      this.#noPatchUntil = this.#clock.now() + REFUSED_PATCH_MS;
+      return this.#leases.update(key, body, options);
+    }
   }
 
   /** The object to write on; `null` to create; `undefined` if `expected` is not current any more. */
@@ -136,6 +183,7 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
   async #fetch(key: string, known: Known, options: CallOptions): Promise<LeaseObject | null> {
     const askedAt = this.#clock.now();
     const lease = await this.#leases.get(key, options);
+    known.doubted = false;
     // What the watch delivered after we asked may be newer than the answer.
     if (
       known.lease !== undefined &&

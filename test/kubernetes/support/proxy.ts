@@ -23,6 +23,8 @@ export type Treatment =
   | { readonly kind: "hang" }
   /** Carries it out, and loses the answer. */
   | { readonly kind: "swallow" }
+  /** Passes it on after this long, and its answer too: a server that is far away. */
+  | { readonly kind: "slow"; readonly ms: number }
   | { readonly kind: "cut" };
 
 export interface Seen {
@@ -119,10 +121,19 @@ export class ApiProxy {
         ),
       );
     }
-    this.#pass(incoming, outgoing, seen.watch, treatment?.kind === "swallow");
+    const pass = (): void => this.#pass(incoming, outgoing, seen.watch, treatment);
+    if (treatment?.kind === "slow") setTimeout(pass, treatment.ms);
+    else pass();
   }
 
-  #pass(incoming: IncomingMessage, outgoing: ServerResponse, watch: boolean, swallow: boolean): void {
+  #pass(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    watch: boolean,
+    treatment: Treatment | undefined,
+  ): void {
+    const later = (run: () => void): void =>
+      treatment?.kind === "slow" ? void setTimeout(run, treatment.ms) : run();
     const { host: _host, connection: _connection, ...headers } = incoming.headers;
     const onward = request(new URL(incoming.url ?? "/", this.upstream), {
       method: incoming.method,
@@ -132,15 +143,17 @@ export class ApiProxy {
     });
     onward.on("error", () => outgoing.destroy());
     onward.once("response", (answer) => {
-      if (swallow) return void answer.resume();
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      if (treatment?.kind === "swallow") return void answer.resume();
       if (watch) this.#streams.add(outgoing);
-      outgoing.flushHeaders();
+      later(() => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        outgoing.flushHeaders();
+      });
       answer.on("data", (chunk: Buffer) => {
-        if (!this.#frozen) outgoing.write(chunk);
+        if (!this.#frozen) later(() => outgoing.write(chunk));
       });
       answer.once("end", () => {
-        if (!this.#frozen) outgoing.end();
+        if (!this.#frozen) later(() => outgoing.end());
       });
       answer.on("error", () => outgoing.destroy());
       outgoing.once("close", () => {

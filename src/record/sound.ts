@@ -1,0 +1,18 @@
+/** The lease store as the engine reads it: records that no candidate can have written are unreadable. */
+import type { RecordStore } from "../core/backend.js";
+import type { LeaseRecord } from "./lease.js";
+import { believed } from "./lease.js";
+
+export function soundLeases(store: RecordStore<LeaseRecord>): RecordStore<LeaseRecord> {
+  const { watch, abandoned } = store;
+  return {
+    read: async (key, options) => {
+      const entry = await store.read(key, options);
+      return entry === null ? null : believed(entry);
+    },
+    write: (key, expected, record, options) => store.write(key, expected, record, options),
+    ...(watch && { watch: (key, wake, options) => watch.call(store, key, wake, options) }),
+    ...(abandoned && { abandoned: (key, version, options) => abandoned.call(store, key, version, options) }),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
