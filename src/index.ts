@@ -10,19 +10,22 @@ export type {
   Leader,
   ObserveOptions,
   RecordStore,
+  Revocation,
+  Session,
+  SessionFollower,
   TimingDefaults,
 } from "./core/backend.js";
 export { readClocks, systemClock } from "./core/clock.js";
 export type { Clock, Reading, Timer } from "./core/clock.js";
 export { Election } from "./core/election.js";
-export type { ElectionOptions } from "./core/election.js";
+export type { ElectionOptions } from "./core/options.js";
 export { ConclaveError, isConclaveError, NotLeaderError, StaleLeaderError } from "./core/errors.js";
 export type { ErrorCode } from "./core/errors.js";
 export type { ElectionEvents, EventName, Listener, Logger } from "./core/events.js";
 export type { Bearer, Fence, FencedResource, FenceOptions, Guard } from "./core/fence.js";
 export { Lock } from "./core/lock.js";
 export type { AcquireOptions, LockOptions } from "./core/lock.js";
-export { Term } from "./core/term.js";
+export type { Term } from "./core/term.js";
 export type { EndReason, TermEnd } from "./core/term.js";
 export type { Timing, TimingOptions } from "./core/timing.js";
 export type { Work } from "./core/work.js";

@@ -4,7 +4,7 @@
  */
 import type { Backend, Guarantees } from "../core/backend.js";
 import { Election } from "../core/election.js";
-import type { ElectionOptions } from "../core/election.js";
+import type { ElectionOptions } from "../core/options.js";
 import { invalid } from "../core/errors.js";
 
 /** What a URL cannot say. A room that has no use for it ignores it. */

@@ -63,6 +63,7 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
+/** How a backend campaigns. */
 export interface CampaignOptions extends CallOptions {
   /** `false`: one attempt, `null` if someone else leads. `true`: wait for office. */
   readonly wait: boolean;
@@ -75,6 +76,7 @@ export interface CampaignOptions extends CallOptions {
   readonly seen?: ((token: bigint) => void) | undefined;
 }
 
+/** How a backend follows who leads. */
 export interface ObserveOptions extends CallOptions {
   /** Longest silence before the store is asked again. */
   readonly pollMs: number;
@@ -102,6 +104,25 @@ export interface Revocation {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
+/**
+ * A lease that the backend keeps alive itself, for every hold on it: one
+ * connection, one keep-alive, any number of elections.
+ */
+export interface Session {
+  /** The newest extension. It counts for every hold on the session that is not revoked. */
+  readonly extension: Extension;
+  /** Tells of every attempt to extend the session, and of its end. Returns the way to stop. */
+  follow(follower: SessionFollower): () => void;
+}
+
+/** What is told of a {@link Session}. Must not throw. */
+export interface SessionFollower {
+  /** An attempt succeeded, and {@link Session.extension} is newer; or it failed with this error. */
+  attempted(attempt: { readonly latencyMs: number; readonly error?: unknown }): void;
+  /** The store says that the session is gone, and every hold on it. */
+  lost(): void;
+}
+
 /** A granted lease, in the hands of one term. */
 export interface Hold {
   readonly token: bigint;
@@ -111,6 +132,12 @@ export interface Hold {
   readonly ttlMs: number;
   /** Aborts when the store says the lease is gone. A hint: may come late or never. */
   readonly revoked?: Revocation | undefined;
+  /**
+   * The session the hold stands on, where the backend keeps one. Then the
+   * backend alone renews; core follows, and calls {@link renew} only to confirm
+   * a grant. Holds on one session give the same object.
+   */
+  readonly session?: Session | undefined;
   /** Extends the lease. Throws = unknown. */
   renew(options: CallOptions): Promise<Extension | "lost">;
   /** Publishes a new value and extends the lease. Throws = unknown. */
@@ -127,6 +154,7 @@ export interface TimingDefaults {
   readonly retryMs?: number;
 }
 
+/** A store that elections take place on. Implemented by each store, used by core alone. */
 export interface Backend extends AsyncDisposable {
   readonly name: string;
   readonly guarantees: Guarantees;

@@ -6,10 +6,12 @@
 import { randomBytes } from "node:crypto";
 import { uptime } from "node:os";
 
+/** A callback that has been asked for. */
 export interface Timer {
   cancel(): void;
 }
 
+/** Time and chance, as the library sees them. */
 export interface Clock {
   /** Monotonic milliseconds. Leases are measured by it, and only within one process. */
   now(): number;
@@ -32,6 +34,7 @@ export interface Reading {
   readonly boot: number;
 }
 
+/** Reads all clocks at one moment. */
 export function readClocks(clock: Clock): Reading {
   return { now: clock.now(), wall: clock.wall(), boot: clock.boot() };
 }
@@ -78,4 +81,5 @@ class SystemClock implements Clock {
   }
 }
 
+/** The machine's own clocks. */
 export const systemClock: Clock = new SystemClock();

@@ -10,7 +10,7 @@ const COARSEST_STEP_MS = 25;
 
 export class Deadline {
   readonly #clock: Clock;
-  readonly #marginMs: number;
+  readonly marginMs: number;
   /** How far the clocks may drift apart before we ask which of them is right. */
   readonly #toleranceMs: number;
   #at = -Infinity;
@@ -20,10 +20,17 @@ export class Deadline {
   /** `asked`: the clocks just before the request was sent that was granted. */
   constructor(clock: Clock, marginMs: number, asked: Reading, ttlMs: number) {
     this.#clock = clock;
-    this.#marginMs = marginMs;
+    this.marginMs = marginMs;
     this.#toleranceMs = Math.max(marginMs / 4, COARSEST_STEP_MS);
     this.#asked = asked;
     this.extend(asked, ttlMs);
+  }
+
+  /** The same deadline; what moves this one does not move the copy. */
+  copy(): Deadline {
+    const copy = new Deadline(this.#clock, this.marginMs, this.#asked, 0);
+    copy.#at = this.#at;
+    return copy;
   }
 
   /** Milliseconds left; zero or less when it has passed. Costs two clock reads. */
@@ -38,7 +45,7 @@ export class Deadline {
    * clocks of a later one would hide a sleep between the two.
    */
   extend(asked: Reading, ttlMs: number): void {
-    const at = asked.now + ttlMs - this.#marginMs;
+    const at = asked.now + ttlMs - this.marginMs;
     if (at <= this.#at) return;
     this.#at = at;
     this.#asked = asked;

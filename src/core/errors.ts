@@ -23,6 +23,7 @@ export type ErrorCode =
   /** The environment cannot do what was asked (missing package, unsafe directory, …). */
   | "unsupported";
 
+/** Details of a {@link ConclaveError}. */
 export interface ConclaveErrorOptions {
   /** Whether trying again, unchanged, may succeed. */
   readonly retriable?: boolean;
@@ -36,8 +37,11 @@ export interface ConclaveErrorOptions {
 export class ConclaveError extends Error {
   readonly code: ErrorCode;
   readonly retriable: boolean;
-  /** @internal Lets two copies of the library recognise each other's errors. */
-  readonly [BRAND] = true;
+
+  static {
+    // On the prototype: two copies of the library recognise each other's errors by it.
+    Object.defineProperty(this.prototype, BRAND, { value: true });
+  }
 
   constructor(code: ErrorCode, message: string, options: ConclaveErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });

@@ -8,6 +8,7 @@ import type { Leader } from "./backend.js";
 import { describe } from "./errors.js";
 import type { Term, TermEnd } from "./term.js";
 
+/** What an {@link Election} tells its listeners. */
 export interface ElectionEvents {
   /** A term has begun, after this long a wait. */
   elected: { readonly term: Term; readonly waitedMs: number };
@@ -30,7 +31,9 @@ export interface ElectionEvents {
   error: { readonly error: unknown };
 }
 
+/** Name of an event of an {@link Election}. */
 export type EventName = keyof ElectionEvents;
+/** A function that is told of one kind of event. */
 export type Listener<E extends EventName> = (event: ElectionEvents[E]) => void;
 
 /** `console` and pino fit. Messages are single lines without secrets. */

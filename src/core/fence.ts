@@ -4,10 +4,12 @@
  * themselves are in `conclave/fencing`.
  */
 
+/** Options of a check at a fence. */
 export interface FenceOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A resource that refuses older tokens than the newest it has seen. */
 export interface Fence {
   /**
    * Returns (or resolves) if no newer token has been seen, and remembers this

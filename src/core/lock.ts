@@ -6,17 +6,19 @@
  * looking at the lock and acting on it. What must never be written twice checks
  * the token (see `Term.guard`).
  */
-import type { Clock, Timer } from "./clock.js";
-import { systemClock } from "./clock.js";
-import { Election } from "./election.js";
-import type { ElectionOptions } from "./election.js";
+import { Candidate } from "./candidate.js";
+import type { Timer } from "./clock.js";
 import { ConclaveError, invalid, NotLeaderError } from "./errors.js";
+import type { ElectionOptions } from "./options.js";
+import type { Tenure } from "./tenure.js";
 import type { Term } from "./term.js";
 import type { Timing } from "./timing.js";
 import { onAbort, untilAborted } from "./waiting.js";
 
+/** What a {@link Lock} is opened with. */
 export type LockOptions = Omit<ElectionOptions, "ready" | "maxTermMs">;
 
+/** How long to wait for a {@link Lock}. */
 export interface AcquireOptions {
   /** Gives up after this long with a `timeout` error. Default: waits for ever. */
   readonly timeoutMs?: number | undefined;
@@ -26,33 +28,32 @@ export interface AcquireOptions {
 /** The longest a single timer lasts. */
 const LONGEST_MS = 2 ** 31 - 1;
 
+/** A lock with a lease and a fencing token. */
 export class Lock implements AsyncDisposable {
   readonly name: string;
-  readonly #election: Election;
-  readonly #clock: Clock;
+  readonly #candidate: Candidate;
   readonly #closing = new AbortController();
   /** Everyone of this process who has asked, in the order of asking: each waits for the one before. */
   #tail: Promise<void> = Promise.resolve();
   #asking = 0;
 
   constructor(options: LockOptions) {
-    this.#clock = options.clock ?? systemClock;
-    this.#election = new Election(options);
-    this.name = this.#election.name;
+    this.#candidate = new Candidate(options);
+    this.name = this.#candidate.election;
   }
 
   /** Whether this object holds the lock at this very moment, by the clock. */
   get held(): boolean {
-    return this.#election.leading;
+    return this.#candidate.tenure?.held ?? false;
   }
 
   get timing(): Timing {
-    return this.#election.timing;
+    return this.#candidate.timing;
   }
 
   /** The term in which the lock is held, if it is. */
   get term(): Term | undefined {
-    return this.#election.term;
+    return this.#candidate.tenure?.term;
   }
 
   /** Aborts when the lock is lost or being given up. Throws if it is not held. */
@@ -72,12 +73,7 @@ export class Lock implements AsyncDisposable {
    * by `await using`.
    */
   async acquire(options: AcquireOptions = {}): Promise<Term> {
-    const limit = this.#limit(options);
-    try {
-      return await this.#inTurn(limit.signal, () => this.#election.campaign({ signal: limit.signal }));
-    } finally {
-      limit.done();
-    }
+    return (await this.#acquire(options)).term;
   }
 
   /** One attempt: the term, or `null` if the lock is held or asked for elsewhere. Rejects if the store cannot be asked. */
@@ -85,7 +81,8 @@ export class Lock implements AsyncDisposable {
     if (this.#asking > 0) return null;
     const limit = this.#limit(options);
     try {
-      return await this.#inTurn(limit.signal, () => this.#election.tryCampaign({ signal: limit.signal }));
+      const tenure = await this.#inTurn(limit.signal, () => this.#candidate.tryCampaign(limit.signal));
+      return tenure?.term ?? null;
     } finally {
       limit.done();
     }
@@ -98,16 +95,17 @@ export class Lock implements AsyncDisposable {
    * itself throws goes first.
    */
   async withLock<T>(work: (term: Term) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
-    const term = await this.acquire(options);
+    const tenure = await this.#acquire(options);
+    const { term } = tenure;
     const working = Promise.resolve().then(() => {
-      if (term.held && !term.stopping) return work(term);
+      if (tenure.held && !tenure.stopping) return work(term);
       throw new NotLeaderError(
         term.token,
         `lock "${this.name}" was lost or given up before the work under it began; nothing was done`,
       );
     });
     // Whoever closes the lock meanwhile waits for the work, as long as `drainMs` allows: told before its first line.
-    term.serve(working.catch(() => {}));
+    tenure.serve(working.catch(() => {}));
     try {
       const result = await working;
       if (term.held) return result;
@@ -124,32 +122,41 @@ export class Lock implements AsyncDisposable {
 
   /** Gives the lock back, if it is held. */
   async release(): Promise<void> {
-    await this.#election.resign();
+    await this.#candidate.resign();
   }
 
   /** See {@link Election.acceptRegression}: the lock's tokens begin anew in a store that was wiped or restored. */
   acceptRegression(): void {
-    this.#election.acceptRegression();
+    this.#candidate.acceptRegression();
   }
 
   /** Ends everything: who waits is refused, what is held is given back. */
   async close(): Promise<void> {
     this.#closing.abort(new ConclaveError("state", `lock "${this.name}" is closed; open a new one`));
-    await this.#election.close();
+    await this.#candidate.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
+  async #acquire(options: AcquireOptions): Promise<Tenure> {
+    const limit = this.#limit(options);
+    try {
+      return await this.#inTurn(limit.signal, () => this.#candidate.campaign(limit.signal));
+    } finally {
+      limit.done();
+    }
+  }
+
   #current(): Term {
-    const { term } = this.#election;
+    const { term } = this;
     if (term !== undefined) return term;
     throw new ConclaveError("state", `lock "${this.name}" is not held; acquire it first`);
   }
 
   /** Takes a place behind those who asked before, and keeps it until the term is over. */
-  async #inTurn<T extends Term | null>(signal: AbortSignal, stand: () => Promise<T>): Promise<T> {
+  async #inTurn<T extends Tenure | null>(signal: AbortSignal, campaign: () => Promise<T>): Promise<T> {
     const before = this.#tail;
     let leave = (): void => {};
     this.#tail = new Promise<void>((resolve) => {
@@ -162,10 +169,10 @@ export class Lock implements AsyncDisposable {
     this.#asking++;
     try {
       await untilAborted(signal, before);
-      const term = await stand();
-      if (term === null) leave();
-      else void term.ended.then(leave);
-      return term;
+      const tenure = await campaign();
+      if (tenure === null) leave();
+      else void tenure.ended.then(leave);
+      return tenure;
     } catch (error) {
       leave();
       throw error;
@@ -189,7 +196,7 @@ export class Lock implements AsyncDisposable {
       controller.abort(reason);
     };
     if (timeoutMs !== undefined && timeoutMs !== Infinity)
-      timer = this.#clock.after(timeoutMs, () =>
+      timer = this.#candidate.clock.after(timeoutMs, () =>
         stop(new ConclaveError("timeout", `lock "${this.name}" was not free within ${timeoutMs} ms`)),
       );
     for (const source of [this.#closing.signal, ...(options.signal ? [options.signal] : [])])

@@ -81,17 +81,18 @@ export class LeaderFeed {
     this.#observe = observe;
   }
 
-  start(): void {
-    if (this.#active !== undefined) return;
-    const controller = new AbortController();
-    this.#active = { controller, done: this.#follow(controller.signal) };
+  /** Starts to follow, unless it does. Settles when it has stopped. */
+  start(): Promise<void> {
+    if (this.#active === undefined) {
+      const controller = new AbortController();
+      this.#active = { controller, done: this.#follow(controller.signal) };
+    }
+    return this.#active.done;
   }
 
-  async stop(): Promise<void> {
-    const active = this.#active;
+  stop(): void {
+    this.#active?.controller.abort();
     this.#active = undefined;
-    active?.controller.abort();
-    await active?.done;
   }
 
   async #follow(signal: AbortSignal): Promise<void> {

@@ -6,6 +6,7 @@
 import type { Guarantees, TimingDefaults } from "./backend.js";
 import { invalid } from "./errors.js";
 
+/** Durations that may be set. All are in milliseconds, and all have defaults. */
 export interface TimingOptions {
   /** How long the office stays ours without a sign of life. Default 10 s (Kubernetes: 15 s). */
   readonly ttlMs?: number | undefined;
@@ -27,6 +28,7 @@ export interface TimingOptions {
   readonly maxTermMs?: number | undefined;
 }
 
+/** Every duration of an election, resolved and checked. */
 export interface Timing {
   readonly ttlMs: number;
   readonly renewMs: number;

@@ -53,6 +53,22 @@ export function sleep(clock: Clock, delayMs: number, signal: Stop): Promise<void
   });
 }
 
+/** Whether `promise` fulfils within this time, and before the stop. It must not reject. */
+export async function settlesWithin(
+  clock: Clock,
+  limitMs: number,
+  stop: Stop,
+  promise: Promise<unknown>,
+): Promise<boolean> {
+  const waiting = new Halt();
+  const unlink = onAbort(stop, () => waiting.halt());
+  const timeout = sleep(clock, limitMs, waiting).then(() => false);
+  const settled = await Promise.race([promise.then(() => true), timeout]);
+  unlink();
+  waiting.halt();
+  return settled;
+}
+
 const LATE_MS = 50;
 const GRACE_MS = 10;
 

@@ -8,7 +8,7 @@ import type { Backend } from "../core/backend.js";
 import type { Clock } from "../core/clock.js";
 import { systemClock } from "../core/clock.js";
 import { Election } from "../core/election.js";
-import type { ElectionOptions } from "../core/election.js";
+import type { ElectionOptions } from "../core/options.js";
 import { invalid } from "../core/errors.js";
 import type { CronEventName, CronListener, CronMetrics } from "./events.js";
 import { CronEmitter } from "./events.js";

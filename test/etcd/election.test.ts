@@ -7,7 +7,7 @@ import type { EtcdOptions } from "../../src/backends/etcd/index.js";
 import type { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.js";
 import type { Backend, Leader } from "../../src/core/backend.js";
 import { Election } from "../../src/core/election.js";
-import type { ElectionOptions } from "../../src/core/election.js";
+import type { ElectionOptions } from "../../src/core/options.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
 import { until } from "../support/until.js";
 

@@ -25,12 +25,12 @@ export interface Mutant {
   readonly subject?: SubjectKind;
 }
 
-const KEEPER = "src/core/keeper.js";
-const ELECTION = "src/core/election.js";
+const CANDIDATE = "src/core/candidate.js";
+const KEPT_LEASE = "src/core/lease.js";
+const TENURE = "src/core/tenure.js";
 const ADMISSION = "src/core/admission.js";
 const TOKEN_FLOOR = "src/core/token-floor.js";
 const DEADLINE = "src/core/deadline.js";
-const TERM = "src/core/term.js";
 const WORK = "src/core/work.js";
 const OBSERVE = "src/core/observe.js";
 const RECORD = "src/record/backend.js";
@@ -58,9 +58,9 @@ export const MUTANTS: readonly Mutant[] = [
     ignore: SEEN,
     edits: [
       {
-        file: KEEPER,
-        find: "this.#deadline.extend(answer.asked, this.#hold.ttlMs);",
-        replace: `this.#deadline.extend(${CLOCKS}, this.#hold.ttlMs);`,
+        file: KEPT_LEASE,
+        find: "this.#deadline.extend(answer.asked, this.#ttlMs);",
+        replace: `this.#deadline.extend(${CLOCKS}, this.#ttlMs);`,
       },
     ],
   },
@@ -80,14 +80,18 @@ export const MUTANTS: readonly Mutant[] = [
     name: "no margin",
     rule: "holder early, challenger late",
     ignore: SEEN,
-    edits: [{ file: DEADLINE, find: "asked.now + ttlMs - this.#marginMs", replace: "asked.now + ttlMs" }],
+    edits: [{ file: DEADLINE, find: "asked.now + ttlMs - this.marginMs", replace: "asked.now + ttlMs" }],
   },
   {
     name: "held is a flag set by a timer",
     rule: "held is computed from the clock at the call",
     ignore: SEEN,
     edits: [
-      { file: TERM, find: "return this.remainingMs > 0;", replace: 'return this.#phase.kind !== "over";' },
+      {
+        file: TENURE,
+        find: "        const left = state.kind ===",
+        replace: "        return 1; const left = state.kind ===",
+      },
     ],
   },
   {
@@ -95,10 +99,11 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "the getter itself ends the term",
     edits: [
       {
-        file: TERM,
-        find: `        this.#expire();
-        return 0;`,
-        replace: "        return 0;",
+        file: TENURE,
+        find: `            this.expired();
+        else
+            this.revoked(this.#lease.lost);`,
+        replace: "{}\n",
       },
     ],
   },
@@ -107,9 +112,9 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "two independent arms: the watchdog ends the term while a renewal hangs",
     edits: [
       {
-        file: KEEPER,
-        find: "        this.#guard();\n        this.#renewAt(",
-        replace: "        this.#renewAt(",
+        file: KEPT_LEASE,
+        find: "this.#stopKeeping = this.#keep(this);\n        this.#guard();",
+        replace: "this.#stopKeeping = this.#keep(this);",
       },
     ],
   },
@@ -119,9 +124,10 @@ export const MUTANTS: readonly Mutant[] = [
     ignore: SEEN,
     edits: [
       {
-        file: KEEPER,
-        find: "const answer = await this.#ask(left);",
-        replace: `this.#deadline.extend(${CLOCKS}, this.#hold.ttlMs); const answer = await this.#ask(left);`,
+        file: KEPT_LEASE,
+        find: "ask: (signal) => hold.renew({ signal }),",
+        replace:
+          "ask: (signal) => { lease.accept({ asked: { now: clock.now(), wall: clock.wall(), boot: clock.boot() } }); return hold.renew({ signal }); },",
       },
     ],
   },
@@ -131,9 +137,10 @@ export const MUTANTS: readonly Mutant[] = [
     ignore: SEEN,
     edits: [
       {
-        file: KEEPER,
-        find: "this.#endanger(error);\n",
-        replace: `this.#deadline.extend(${CLOCKS}, this.#hold.ttlMs); this.#endanger(error);\n`,
+        file: KEPT_LEASE,
+        find: "lease.attempted({ latencyMs, error });\n",
+        replace:
+          "lease.attempted({ latencyMs, error }); lease.accept({ asked: { now: clock.now(), wall: clock.wall(), boot: clock.boot() } });\n",
       },
     ],
   },
@@ -141,7 +148,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "don't-know of a renewal is taken for lost",
     rule: "don't-know never turns into no",
     edits: [
-      { file: KEEPER, find: "this.#endanger(error);\n", replace: "return this.#lose(String(error));\n" },
+      { file: KEPT_LEASE, find: "lease.attempted({ latencyMs, error });\n", replace: "lease.lose();\n" },
     ],
   },
   {
@@ -223,7 +230,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "identity without a random part",
     rule: "a candidate's id is never reused",
     stores: [...RECORDS, "file"],
-    edits: [{ file: ELECTION, find: "-${this.#clock.uniqueId()}`", replace: "`" }],
+    edits: [{ file: CANDIDATE, find: "-${this.clock.uniqueId()}`", replace: "`" }],
   },
   {
     name: "challenger counts from before the read",
@@ -290,9 +297,9 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "abort, let the work settle, release, report",
     edits: [
       {
-        file: KEEPER,
-        find: "if (settled === undefined || (await this.#drained(settled))) {",
-        replace: "if (true) {",
+        file: TENURE,
+        find: "const drained = settled === undefined ||",
+        replace: "const drained = true ||",
       },
     ],
   },
@@ -301,9 +308,9 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "what did not drain is not released before its deadline",
     edits: [
       {
-        file: KEEPER,
-        find: "const timeout = sleep(this.#clock, this.#timing.drainMs, waiting).then(() => false);",
-        replace: "const timeout = sleep(this.#clock, this.#timing.drainMs / 4, waiting).then(() => true);",
+        file: TENURE,
+        find: "(await settlesWithin(clock, timing.drainMs, this.#final, settled));",
+        replace: "(await settlesWithin(clock, timing.drainMs / 4, this.#final, settled), true);",
       },
     ],
   },
@@ -313,7 +320,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: WORK,
-        find: "return settle(term, finished, options);",
+        find: "return settle(tenure, finished, options);",
         replace: 'return { kind: "returned" };',
       },
     ],
@@ -321,16 +328,16 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a timer outlives the term",
     rule: "nothing is left after close",
-    edits: [{ file: KEEPER, find: "this.#watchdog?.cancel();", replace: "" }],
+    edits: [{ file: KEPT_LEASE, find: "this.#watchdog?.cancel();", replace: "" }],
   },
   {
     name: "end reported twice",
     rule: "exactly one end per term",
     edits: [
       {
-        file: KEEPER,
-        find: "        this.#report(end);\n    }",
-        replace: "        this.#report(end); this.#report(end);\n    }",
+        file: TENURE,
+        find: "        this.context.ended(this);",
+        replace: '        events.emit("ended", { term: this.term, end }); this.context.ended(this);',
       },
     ],
   },

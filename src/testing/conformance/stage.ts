@@ -11,7 +11,7 @@ import type {
 } from "../../core/backend.js";
 import { systemClock } from "../../core/clock.js";
 import { Election } from "../../core/election.js";
-import type { ElectionOptions } from "../../core/election.js";
+import type { ElectionOptions } from "../../core/options.js";
 import { ConformanceFailure, check, present } from "./check.js";
 import { Child } from "./child.js";
 import type { Faults } from "./faults.js";

@@ -8,7 +8,7 @@ import { kubernetesBackend } from "../../../src/backends/kubernetes/index.js";
 import { kubeconfigAccess } from "../../../src/backends/kubernetes/kubeconfig.js";
 import type { Backend } from "../../../src/core/backend.js";
 import { Election } from "../../../src/core/election.js";
-import type { ElectionOptions } from "../../../src/core/election.js";
+import type { ElectionOptions } from "../../../src/core/options.js";
 import { openElection } from "../../../src/backends/open.js";
 import { apiCall, getLease, LEASES, patchLease } from "../support/api.js";
 import type { Server } from "../support/server.js";
