@@ -5,6 +5,8 @@ import { text } from "node:stream/consumers";
 
 export interface StoreServer extends AsyncDisposable {
   readonly port: number;
+  /** Loses everything, as a store without a disk does when it is started again. */
+  forget(): void;
 }
 
 export async function startStore(): Promise<StoreServer> {
@@ -28,6 +30,10 @@ export async function startStore(): Promise<StoreServer> {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
+    forget: () => {
+      values.clear();
+      version = 0;
+    },
     port: (server.address() as AddressInfo).port,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

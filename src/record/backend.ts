@@ -46,7 +46,16 @@ const ABANDONED_CHECK_MS = 200;
 const MOST_RACES = 3;
 
 export function recordBackend(options: RecordBackendOptions): Backend {
-  return new RecordBackend(options);
+  const backend = new RecordBackend(options);
+  leaseStores.set(backend, options.leases);
+  return backend;
+}
+
+const leaseStores = new WeakMap<Backend, RecordStore<LeaseRecord>>();
+
+/** The store of leases under a backend of this engine, for the conformance suite: it asks the store itself. */
+export function leasesOf(backend: Backend): RecordStore<LeaseRecord> | undefined {
+  return leaseStores.get(backend);
 }
 
 class RecordBackend implements Backend {

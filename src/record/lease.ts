@@ -45,6 +45,8 @@ export interface Observation {
   readonly version: bigint;
   readonly mark: string;
   readonly at: number;
+  /** Whether this process saw the record change to this mark. If not it found it so, and the write may be old. */
+  readonly changed: boolean;
 }
 
 export function markOf(entry: Entry<LeaseRecord>): string {
@@ -64,11 +66,11 @@ export function observed(
   ownTtlMs: number,
 ): Observation {
   const mark = markOf(entry);
-  if (previous === undefined) return { version: entry.version, mark, at };
+  if (previous === undefined) return { version: entry.version, mark, at, changed: false };
   const stale = entry.version < previous.version;
   if (stale && at - previous.at < 2 * (entry.record.ttlMs ?? ownTtlMs)) return previous;
-  if (stale || mark !== previous.mark) return { version: entry.version, mark, at };
-  return { version: entry.version, mark, at: previous.at };
+  if (stale || mark !== previous.mark) return { version: entry.version, mark, at, changed: !stale };
+  return { ...previous, version: entry.version };
 }
 
 export type Verdict =
@@ -96,7 +98,12 @@ export function judge(
   return waitMs <= 0 ? { kind: "open", expected: entry.version } : { kind: "held", waitMs };
 }
 
-/** Milliseconds until the silence of the holder is long enough, by the store's clock if it times leases, else by ours. */
+/**
+ * Milliseconds until the silence of the holder is long enough, by the store's
+ * clock if it times leases, else by ours. A store's clock is a wall clock and
+ * may be set forward; a candidate that saw the last renewal arrive therefore
+ * waits for the lease by its own clock too.
+ */
 export function untilSilent(
   entry: Entry<LeaseRecord>,
   seen: Observation | undefined,
@@ -104,10 +111,11 @@ export function untilSilent(
   now: number,
 ): number {
   const ttlMs = entry.record.ttlMs ?? ownTtlMs;
-  if (entry.expiresInMs !== undefined) return entry.expiresInMs;
+  const own = seen?.mark === markOf(entry) ? seen.at + ttlMs - now : undefined;
+  if (entry.expiresInMs !== undefined)
+    return own !== undefined && seen?.changed ? Math.max(entry.expiresInMs, own) : entry.expiresInMs;
   // A stale read is not evidence of silence.
-  if (seen === undefined || seen.mark !== markOf(entry)) return ttlMs;
-  return seen.at + ttlMs - now;
+  return own ?? ttlMs;
 }
 
 /** Who leads by this record, as an observer that saw `seen` may say. */

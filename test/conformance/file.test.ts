@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,6 +9,7 @@ import { fileBackend } from "../../src/backends/file/index.js";
 import { nodeFileSystem } from "../../src/backends/file/node-fs.js";
 import { conformanceSuite, FaultSwitch } from "../../src/testing/conformance/index.js";
 import { startCandidate } from "../support/children.js";
+import { STORE_CLOCK } from "../support/wire-faults.js";
 
 const directory = mkdtempSync(join(tmpdir(), "conclave-conformance-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -18,7 +19,7 @@ const faults = new FaultSwitch();
 /** A disk that hangs. Slow and deaf are the links alone: they are what takes effect. */
 function faulty(real: FileSystem): FileSystem {
   const calm = <T>(call: () => Promise<T>): Promise<T> =>
-    faults.state === "cut" ? faults.pass(call) : call();
+    faults.state === "cut" || faults.state === "hole" ? faults.pass(call) : call();
   return {
     list: (path) => calm(() => real.list(path)),
     read: (path, limit) => calm(() => real.read(path, limit)),
@@ -31,11 +32,24 @@ function faulty(real: FileSystem): FileSystem {
   };
 }
 
+/** Somebody cleans up: what is in the directory goes, the directory stays. */
+function forget(): void {
+  for (const name of readdirSync(directory)) rmSync(join(directory, name), { recursive: true, force: true });
+}
+
 describe("file", () => {
   conformanceSuite({
     runner: { describe, test, skip: test.skip },
     backend: async (): Promise<Backend> => fileBackend({ directory, fs: faulty(nodeFileSystem) }),
-    faults,
+    faults: {
+      cut: () => faults.cut(),
+      deafen: (start) => faults.deafen(start),
+      slow: (delayMs) => faults.slow(delayMs),
+      blackHole: () => faults.blackHole(),
+      heal: () => faults.heal(),
+      forget: () => forget(),
+    },
+    skips: STORE_CLOCK.map((test) => ({ test, reason: "candidates time the lease by their own clocks" })),
     child: ({ election, ttlMs }) => startCandidate({ url: pathToFileURL(directory).href, election, ttlMs }),
   });
 });

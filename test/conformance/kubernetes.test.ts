@@ -9,6 +9,7 @@ import { conformanceSuite, faultProxy } from "../../src/testing/conformance/inde
 import type { FaultProxy } from "../../src/testing/conformance/index.js";
 import { withServer } from "../kubernetes/support/with-server.js";
 import { startCandidate } from "../support/children.js";
+import { STORE_CLOCK, wireFaults } from "../support/wire-faults.js";
 
 withServer("kubernetes", (server) => {
   const directory = mkdtempSync(join(tmpdir(), "conclave-conformance-"));
@@ -36,12 +37,11 @@ withServer("kubernetes", (server) => {
   conformanceSuite({
     runner: { describe, test, skip: test.skip },
     backend: () => kubernetesBackend({ kubeconfig }),
-    faults: {
-      cut: () => faults().cut(),
-      deafen: () => faults().deafen(),
-      slow: (delayMs) => faults().slow(delayMs),
-      heal: () => faults().heal(),
-    },
+    faults: wireFaults(faults),
+    skips: [
+      { test: "a store that forgets", reason: "the user of elections may not delete Leases" },
+      ...STORE_CLOCK.map((test) => ({ test, reason: "candidates time the lease by their own clocks" })),
+    ],
     child: ({ election, ttlMs }) => {
       const url = new URL("kubernetes:///default");
       url.searchParams.set("kubeconfig", server().elector);

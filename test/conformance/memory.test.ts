@@ -2,6 +2,7 @@ import { describe, test } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { memoryBackend } from "../../src/backends/memory/index.js";
 import { conformanceSuite } from "../../src/testing/conformance/index.js";
+import { STORE_CLOCK } from "../support/wire-faults.js";
 
 const inside = "the store is inside the process: there is nothing between them that could fail";
 
@@ -29,6 +30,18 @@ describe("memory", () => {
         test: "elections keep the law: a leader that is cut off ends its term, and the election recovers",
         reason: inside,
       },
+      {
+        test: "lost only if certain: a connection that died without a word is not a loss, and is replaced",
+        reason: inside,
+      },
+      { test: "not knowing is a throw", reason: inside },
+      { test: "closing leaves nothing behind: with calls that never reached the store", reason: inside },
+      {
+        test: "closing leaves nothing behind: with calls on a connection that died without a word",
+        reason: inside,
+      },
+      { test: "a store that forgets", reason: "it lives and dies with those who use it" },
+      ...STORE_CLOCK.map((name) => ({ test: name, reason: inside })),
       { test: "real processes", reason: "the store is not shared between processes" },
     ],
   });

@@ -1,111 +1,17 @@
 /** The suite bites: for each promise there is a backend that breaks it, and the test that must notice. */
 import { afterAll, describe, expect, it } from "vitest";
-import type { Backend, Candidacy, Entry, Hold, RecordStore } from "../../src/core/backend.js";
+import type { Hold } from "../../src/core/backend.js";
 import { readClocks, systemClock } from "../../src/core/clock.js";
-import { recordBackend } from "../../src/record/backend.js";
-import { textLeases } from "../../src/record/codec.js";
-import type { LeaseRecord } from "../../src/record/lease.js";
 import {
   ConformanceFailure,
   conformanceSuite,
   conformanceTests,
-  FaultSwitch,
-  faultyStore,
 } from "../../src/testing/conformance/index.js";
-import { TableServer } from "../support/table.js";
+import { blindly, holds, never, outcome, override } from "../support/suite-mutants.js";
+import type { Mutant } from "../support/suite-mutants.js";
 
-interface Parts {
-  readonly leases: RecordStore<LeaseRecord>;
-  readonly records: RecordStore;
-}
-
-type Mutant = (server: TableServer) => {
-  readonly parts?: (parts: Parts) => Partial<Parts>;
-  readonly backend?: (backend: Backend) => Partial<Backend>;
-};
-
-const never = new AbortController().signal;
 const intervals: NodeJS.Timeout[] = [];
 afterAll(() => intervals.forEach((interval) => clearInterval(interval)));
-
-/** Runs one test of the suite on a backend with one fault in it. */
-async function outcome(title: string, mutant: Mutant): Promise<unknown> {
-  const server = new TableServer();
-  const faults = new FaultSwitch();
-  const open = async (): Promise<Backend> => {
-    const { parts, backend } = mutant(server);
-    const sound = { leases: textLeases(server.texts("leases")), records: server.texts("records") };
-    const { leases, records } = { ...sound, ...parts?.(sound) };
-    const opened = recordBackend({
-      name: "table",
-      guarantees: {
-        exclusion: "linearizable",
-        expiry: "observer",
-        token: "record",
-        succession: "unordered",
-        ttl: { minMs: 100, stepMs: 1 },
-      },
-      leases: faultyStore(leases, faults),
-      records: faultyStore(records, faults),
-    });
-    return override(opened, backend?.(opened) ?? {});
-  };
-  const bodies = new Map<string, () => Promise<void>>();
-  let group = "";
-  conformanceSuite({
-    backend: open,
-    faults,
-    runner: {
-      describe: (name, body) => {
-        group = name;
-        body();
-      },
-      test: (name, body) => void bodies.set(`${group}: ${name}`, body),
-    },
-    skips: [{ test: "real processes", reason: "not needed here" }],
-    print: () => {},
-  });
-  return bodies.get(title)!().then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-}
-
-/** The object with some of its members replaced; the rest goes to the original. */
-function override<T extends object>(original: T, members: Partial<T>): T {
-  return new Proxy(original, {
-    get: (target, name) => {
-      const member: unknown = Reflect.get(name in members ? members : target, name);
-      return typeof member === "function" ? member.bind(name in members ? members : target) : member;
-    },
-  });
-}
-
-/** A backend whose holds are changed. */
-const holds =
-  (change: (hold: Hold, candidacy: Candidacy) => Partial<Hold>): Mutant =>
-  () => ({
-    backend: (backend) => ({
-      campaign: async (candidacy, options) => {
-        const hold = await backend.campaign(candidacy, options);
-        return hold === null ? null : override(hold, change(hold, candidacy));
-      },
-    }),
-  });
-
-/** A store that writes over whatever is there, whenever `blind` says so. */
-function blindly<R>(store: RecordStore<R>, blind: (record: R) => boolean): RecordStore<R> {
-  return override(store, {
-    write: async (key, expected, record, options): Promise<Entry<R> | null> => {
-      if (!blind(record)) return store.write(key, expected, record, options);
-      for (;;) {
-        const current = (await store.read(key, options))?.version ?? null;
-        const entry = await store.write(key, current, record, options);
-        if (entry !== null) return entry;
-      }
-    },
-  });
-}
 
 const MUTANTS: readonly (readonly [what: string, test: string, mutant: Mutant])[] = [
   [
@@ -314,6 +220,6 @@ describe("the conformance suite notices a backend that", () => {
       runner: { ...options.runner, test: (_, body) => void bodies.push(body) },
     });
     const errors = await Promise.all(bodies.map((body) => body().catch(String)));
-    expect(errors.filter((error) => String(error).includes("needs the option"))).toHaveLength(9);
+    expect(errors.filter((error) => String(error).includes("needs the option"))).toHaveLength(21);
   });
 });

@@ -49,7 +49,7 @@ describe("may I take it?", () => {
 
   test("a stale read is no evidence of silence", () => {
     const seen = observed(observed(undefined, entry(8n), 100, 1000), entry(7n), 900, 1000);
-    expect(seen).toEqual({ version: 8n, mark: "8", at: 100 });
+    expect(seen).toEqual({ version: 8n, mark: "8", at: 100, changed: false });
     expect(judge(entry(7n), seen, "b-1", 1000, 1100)).toEqual({ kind: "held", waitMs: 1000 });
   });
 
@@ -62,6 +62,21 @@ describe("may I take it?", () => {
       kind: "open",
       expected: 7n,
     });
+  });
+
+  test("a store's clock that was set forward does not end a lease that I saw renewed", () => {
+    const timed = (version: bigint, expiresInMs: number) => ({ ...entry(version), expiresInMs });
+    const found = observed(undefined, timed(7n, 1000), 100, 1000);
+    // Found so: only the store knows how old it is.
+    expect(judge(timed(7n, 0), found, "b-1", 1000, 200).kind).toBe("open");
+    const renewed = observed(found, timed(8n, 1000), 300, 1000);
+    expect(judge(timed(8n, 0), renewed, "b-1", 1000, 1299)).toEqual({ kind: "held", waitMs: 1 });
+    expect(judge(timed(8n, 0), renewed, "b-1", 1000, 1300).kind).toBe("open");
+    // Set back, the store's clock holds it for longer.
+    expect(judge(timed(8n, 700), renewed, "b-1", 1000, 1300)).toEqual({ kind: "held", waitMs: 700 });
+    // A read that lags, and a store that lost its memory, show no renewal.
+    expect(observed(renewed, timed(7n, 1000), 400, 1000)).toEqual(renewed);
+    expect(observed(renewed, timed(7n, 1000), 9_000, 1000).changed).toBe(false);
   });
 
   test("what names me is taken over by a new write, not adopted", () => {

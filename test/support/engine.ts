@@ -3,11 +3,18 @@ import type { Backend } from "../../src/core/backend.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { textLeases } from "../../src/record/codec.js";
 import { conformanceSuite, FaultSwitch, faultyStore } from "../../src/testing/conformance/index.js";
+import type { Skip } from "../../src/testing/conformance/index.js";
 import { TableServer } from "./table.js";
+import type { TableOptions } from "./table.js";
+import { STORE_CLOCK } from "./wire-faults.js";
 
-export function engineSuite(expiry: "observer" | "store"): void {
+export function engineSuite(
+  expiry: "observer" | "store",
+  options: TableOptions = {},
+  skips: readonly Skip[] = [],
+): void {
   const faults = new FaultSwitch();
-  const server = new TableServer();
+  const server = new TableServer(options);
   const leases = (): ReturnType<TableServer["timedLeases"]> =>
     expiry === "store" ? server.timedLeases() : textLeases(server.texts("leases"));
   const backend = async (): Promise<Backend> =>
@@ -23,13 +30,27 @@ export function engineSuite(expiry: "observer" | "store"): void {
       leases: faultyStore(leases(), faults),
       records: faultyStore(server.texts("records"), faults),
     });
+  const clock = "no clock of the store has a say: candidates time the lease by their own";
+  const timed: readonly Skip[] = STORE_CLOCK.map((name) => ({ test: name, reason: clock }));
 
   describe(`record engine, expiry by the ${expiry}`, () => {
     conformanceSuite({
       runner: { describe, test, skip: test.skip },
       backend,
-      faults,
-      skips: [{ test: "real processes", reason: "the table is not shared between processes" }],
+      faults: {
+        cut: () => faults.cut(),
+        deafen: (start) => faults.deafen(start),
+        slow: (delayMs) => faults.slow(delayMs),
+        blackHole: () => faults.blackHole(),
+        heal: () => faults.heal(),
+        forget: () => server.forget(),
+        step: (ms) => server.step(ms),
+      },
+      skips: [
+        { test: "real processes", reason: "the table is not shared between processes" },
+        ...(expiry === "store" ? [] : timed),
+        ...skips,
+      ],
     });
   });
 }

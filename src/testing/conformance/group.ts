@@ -1,8 +1,9 @@
 /** Tests are data: a group for each promise, a case for each way to break it. */
+import type { Faults } from "./faults.js";
 import type { Stage } from "./stage.js";
 
 /** What a test cannot do without. */
-export type Need = "cut" | "deafen" | "slow" | "child";
+export type Need = Exclude<keyof Faults, "heal"> | "child";
 
 export interface Case {
   readonly name: string;

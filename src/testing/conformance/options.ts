@@ -39,6 +39,8 @@ export interface ConformanceOptions {
   readonly ttlMs?: number;
   /** Rounds of each race. Default 20. */
   readonly rounds?: number;
-  /** Where skips are printed. Default: standard error. */
+  /** How long the suite waits for what must happen soon, on a machine that may be busy. Default 10 seconds. */
+  readonly patienceMs?: number;
+  /** Where skips and warnings are printed. Default: standard error. */
   readonly print?: (line: string) => void;
 }

@@ -12,28 +12,37 @@ import type {
 import { systemClock } from "../../core/clock.js";
 import { Election } from "../../core/election.js";
 import type { ElectionOptions } from "../../core/options.js";
-import { ConformanceFailure, check, present } from "./check.js";
+import { ConformanceFailure, check, present, show } from "./check.js";
 import { Child } from "./child.js";
+import { CleanUp } from "./clean-up.js";
+import { DateJump } from "./dates.js";
 import type { Faults } from "./faults.js";
 import { Follower } from "./follower.js";
 import type { ConformanceOptions } from "./options.js";
 
 /** "Soon", on a machine that is busy with other things. */
-const SOON_MS = 10_000;
+const PATIENCE_MS = 10_000;
 const RETRY_MS = 100;
 const ATTEMPT_MS = 5_000;
+/** A read may lag behind: what it must show at last, it must show within this time. */
+const STALE_MS = 3_000;
+const LOOK_AGAIN_MS = 50;
 
 export class Stage {
   readonly rounds: number;
+  /** How long is waited for what must happen soon. */
+  readonly soonMs: number;
   readonly #options: ConformanceOptions;
   readonly #backends: Backend[] = [];
   readonly #elections: Election[] = [];
   readonly #children: Child[] = [];
   readonly #over = new AbortController();
+  readonly #date = new DateJump();
 
   constructor(options: ConformanceOptions) {
     this.#options = options;
     this.rounds = options.rounds ?? 20;
+    this.soonMs = options.patienceMs ?? PATIENCE_MS;
     setMaxListeners(0, this.#over.signal); // many calls of one test share it
   }
 
@@ -49,8 +58,11 @@ export class Stage {
     };
     return {
       cut: () => (faults?.cut ?? missing).call(faults),
-      deafen: () => (faults?.deafen ?? missing).call(faults),
+      deafen: (start) => (faults?.deafen ?? missing).call(faults, start),
       slow: (delayMs) => (faults?.slow ?? missing).call(faults, delayMs),
+      blackHole: () => (faults?.blackHole ?? missing).call(faults),
+      forget: () => (faults?.forget ?? missing).call(faults),
+      step: (ms) => (faults?.step ?? missing).call(faults, ms),
       heal: () => faults?.heal(),
     };
   }
@@ -112,9 +124,28 @@ export class Stage {
     const hold = await this.soon(
       this.stand(backend, election, changes),
       `standing for ${election} must succeed`,
-      SOON_MS + 2 * (changes.ttlMs ?? this.ttlMs(backend)),
+      this.soonMs + 2 * (changes.ttlMs ?? this.ttlMs(backend)),
     );
     return present(hold, `standing for ${election} must give a hold`);
+  }
+
+  /** Stands after a fault, and must win soon; until then a connection that broke may fail a few attempts. */
+  async winAgain(
+    backend: Backend,
+    election: string,
+    changes: Partial<Candidacy & CampaignOptions>,
+    what: string,
+  ): Promise<Hold> {
+    const until = this.now() + this.soonMs;
+    for (;;) {
+      try {
+        const hold = await this.soon(this.stand(backend, election, changes), what);
+        return present(hold, what);
+      } catch (error) {
+        if (error instanceof ConformanceFailure || this.now() > until) throw error;
+        await this.pause(RETRY_MS);
+      }
+    }
   }
 
   /** Extends, and must succeed. */
@@ -126,6 +157,19 @@ export class Stage {
 
   async release(hold: Hold): Promise<void> {
     await this.soon(hold.release(this.call()), "releasing must be answered");
+  }
+
+  /** Releases what may be released already. If a read that lags keeps it from knowing, it may say so for a moment. */
+  async releaseAgain(hold: Hold): Promise<void> {
+    await this.eventually(
+      () =>
+        this.release(hold).then(
+          () => "released",
+          (error: unknown) => show(error),
+        ),
+      (answer) => answer === "released",
+      "releasing twice must succeed",
+    );
   }
 
   call(): CallOptions {
@@ -152,6 +196,36 @@ export class Stage {
     }
   }
 
+  /** Who leads must be this, at once or as soon as a read that lags has caught up. */
+  async leaderIs(
+    backend: Backend,
+    election: string,
+    wanted: Partial<Leader> | null,
+    what: string,
+  ): Promise<void> {
+    const fits = (leader: Leader | null): boolean =>
+      wanted === null || leader === null
+        ? leader === wanted
+        : Object.entries(wanted).every(([field, value]) => Reflect.get(leader, field) === value);
+    await this.eventually(() => this.leader(backend, election), fits, `${what}: expected ${show(wanted)}`);
+  }
+
+  /** Asks again until the answer is the wanted one, for as long as a read may lag behind. */
+  async eventually<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean, what: string): Promise<T> {
+    const until = this.now() + STALE_MS;
+    for (;;) {
+      const answer = await ask();
+      if (wanted(answer)) return answer;
+      check(this.now() < until, `${what}, got ${show(answer)}`);
+      await this.pause(LOOK_AGAIN_MS);
+    }
+  }
+
+  /** For what costs time and breaks no promise: printed, not failed. */
+  warn(message: string): void {
+    printer(this.#options)(`warning: ${message}`);
+  }
+
   election(backend: Backend, name: string, options: Partial<ElectionOptions> = {}): Election {
     const election = new Election({ ttlMs: this.ttlMs(backend, 2_000), ...options, name, backend });
     this.#elections.push(election);
@@ -166,7 +240,7 @@ export class Stage {
   }
 
   /** Waits, but not for ever: what does not come in time is a failure that says so. */
-  async soon<T>(promise: Promise<T>, what: string, withinMs = SOON_MS): Promise<T> {
+  async soon<T>(promise: Promise<T>, what: string, withinMs = this.soonMs): Promise<T> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
       const message = `${what}: nothing within ${Math.round(withinMs)} ms`;
@@ -192,17 +266,35 @@ export class Stage {
     return controller.signal;
   }
 
+  /** Sets the date of this process, until the test is over. */
+  jumpDate(ms: number): void {
+    this.#date.jump(ms);
+  }
+
   /** A stage of its own, for what must be over before the test is. */
   another(): Stage {
     return new Stage(this.#options);
   }
 
-  /** After the test, whatever became of it. */
-  async clear(): Promise<void> {
-    await this.faults.heal();
-    await Promise.all(this.#children.map((child) => child.kill()));
-    await Promise.all(this.#elections.map((election) => election.close()));
+  /** After the test, whatever became of it. Says what could not be cleaned up. */
+  async clear(): Promise<readonly string[]> {
+    const cleanUp = new CleanUp(2 * this.soonMs);
+    this.#date.end();
+    await cleanUp.step("healing the faults", () => this.faults.heal());
+    const all = <T>(
+      what: string,
+      items: readonly T[],
+      end: (item: T) => PromiseLike<unknown>,
+    ): Promise<void> => cleanUp.all(what, items, end);
+    await all("killing a child process", this.#children, (child) => child.kill());
+    await all("closing an election", this.#elections, (election) => election.close());
     this.#over.abort(new Error("the test is over"));
-    await Promise.all(this.#backends.map((backend) => backend[Symbol.asyncDispose]()));
+    await all("closing a backend", this.#backends, (backend) => backend[Symbol.asyncDispose]());
+    return cleanUp.problems;
   }
+}
+
+/** Where skips and warnings go. */
+export function printer({ print }: Pick<ConformanceOptions, "print">): (line: string) => void {
+  return print ?? ((line) => void process.stderr.write(`${line}\n`));
 }

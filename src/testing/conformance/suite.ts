@@ -2,11 +2,11 @@
  * The conformance suite: what every backend must do, whatever its store. The
  * test runner is handed in; nothing of it is imported here.
  */
-import { Inconclusive } from "./check.js";
+import { ConformanceFailure, Inconclusive } from "./check.js";
 import { groups } from "./groups/index.js";
 import type { ConformanceOptions } from "./options.js";
 import type { Case } from "./group.js";
-import { Stage } from "./stage.js";
+import { printer, Stage } from "./stage.js";
 
 /** Bounds are generous: what is asserted is that things happen, and in order, not that the machine is fast. */
 const CASE_TIMEOUT_MS = 120_000;
@@ -16,7 +16,7 @@ export function conformanceSuite(options: ConformanceOptions): void {
   const { runner } = options;
   const skips = new Map((options.skips ?? []).map((skip) => [skip.test, skip.reason]));
   demandKnown([...skips]);
-  const print = options.print ?? ((line: string) => void process.stderr.write(`${line}\n`));
+  const print = printer(options);
   for (const group of groups) {
     runner.describe(group.name, () => {
       for (const item of group.cases) {
@@ -40,15 +40,23 @@ export function conformanceTests(): string[] {
 async function attempt(item: Case, options: ConformanceOptions): Promise<void> {
   demandMeans(item, options);
   for (let left = MOST_ATTEMPTS; ; left--) {
-    const stage = new Stage(options);
-    try {
-      return await item.run(stage);
-    } catch (error) {
-      if (!(error instanceof Inconclusive) || left <= 1) throw error;
-    } finally {
-      await stage.clear();
-    }
+    const failure = await runOnce(item, new Stage(options));
+    if (failure === undefined) return;
+    if (!(failure.error instanceof Inconclusive) || left <= 1) throw failure.error;
   }
+}
+
+/** What the test found counts first; then what could not be cleaned up after it. */
+async function runOnce(item: Case, stage: Stage): Promise<{ readonly error: unknown } | undefined> {
+  let failure: { readonly error: unknown } | undefined;
+  try {
+    await item.run(stage);
+  } catch (error) {
+    failure = { error };
+  }
+  const left = await stage.clear();
+  if (failure === undefined && left.length > 0) failure = { error: new ConformanceFailure(left.join("; ")) };
+  return failure;
 }
 
 function demandMeans({ needs = [] }: Case, { faults, child }: ConformanceOptions): void {

@@ -1,7 +1,10 @@
 import type { Group } from "../group.js";
 import { abort } from "./abort.js";
+import { amnesia } from "./amnesia.js";
+import { answers } from "./answers.js";
 import { askedAt } from "./asked-at.js";
 import { cancel } from "./cancel.js";
+import { clocks } from "./clocks.js";
 import { closing } from "./closing.js";
 import { elections } from "./election.js";
 import { expiry } from "./expiry.js";
@@ -14,20 +17,25 @@ import { processes } from "./processes.js";
 import { records } from "./records.js";
 import { release } from "./release.js";
 import { tokens } from "./tokens.js";
+import { watching } from "./watch.js";
 
 export const groups: readonly Group[] = [
   guarantees,
   grant,
   askedAt,
   lost,
+  answers,
   tokens,
   release,
   abort,
   cancel,
   expiry,
+  clocks,
   observe,
   names,
   records,
+  watching,
+  amnesia,
   elections,
   closing,
   processes,

@@ -142,7 +142,11 @@ export const names: Group = {
           const name = pattern.replace("#", stage.name());
           if ((await tryName(stage, a!, name)) === "refused") continue;
           equal(await tryName(stage, b!, name), "taken", `a second candidate for ${show(name)}`);
-          check((await stage.leader(b!, name)) !== null, `the leader of ${show(name)} must be seen`);
+          await stage.eventually(
+            () => stage.leader(b!, name),
+            (leader) => leader !== null,
+            `the leader of ${show(name)} must be seen`,
+          );
         }
       },
     },

@@ -24,6 +24,21 @@ async function read(stage: Stage, backend: Backend, key: string): Promise<Entry 
   return stage.soon(backend.records.read(key, stage.call()), "reading a record must be answered");
 }
 
+/** A read may lag behind, so it is asked again for a moment. */
+async function reads(
+  stage: Stage,
+  backend: Backend,
+  key: string,
+  record: string,
+  version?: bigint,
+): Promise<void> {
+  await stage.eventually(
+    () => read(stage, backend, key),
+    (entry) => entry?.record === record && (version === undefined || entry.version === version),
+    `reading a record: expected ${show(record)}${version === undefined ? "" : ` of version ${version}`}`,
+  );
+}
+
 /**
  * Many write themselves down in one record: each exactly once, and nobody is
  * lost. Not knowing whether a write took effect is an answer too: then the
@@ -38,7 +53,12 @@ async function countTogether(stage: Stage): Promise<void> {
     backends.map(async (backend, i) => {
       for (const mark of marks[i]!) {
         for (;;) {
-          const entry = present(await read(stage, backend, key), "the record");
+          const found = await stage.eventually(
+            () => read(stage, backend, key),
+            (entry) => entry !== null,
+            "reading the record that all write: expected an entry",
+          );
+          const entry = present(found, "the record");
           if (entry.record.split(" ").includes(mark)) break;
           const written = await write(stage, backend, key, entry.version, `${entry.record} ${mark}`).catch(
             (error: unknown) => {
@@ -55,8 +75,12 @@ async function countTogether(stage: Stage): Promise<void> {
       }
     }),
   );
-  const found = (await read(stage, backends[1]!, key))?.record.split(" ").slice(1).toSorted();
-  equal(found?.join(" "), marks.flat().toSorted().join(" "), "all who wrote themselves down");
+  const all = marks.flat().toSorted().join(" ");
+  await stage.eventually(
+    () => read(stage, backends[1]!, key),
+    (entry) => entry?.record.split(" ").slice(1).toSorted().join(" ") === all,
+    `all who wrote themselves down: expected ${all}`,
+  );
 }
 
 export const records: Group = {
@@ -86,9 +110,7 @@ export const records: Group = {
           null,
           "writing on a version that never was",
         );
-        const entry = present(await read(stage, a!, key), "the record");
-        equal(entry.record, "two", "the record");
-        equal(entry.version, second.version, "its version");
+        await reads(stage, a!, key, "two", second.version);
         equal(
           await write(stage, a!, stage.name(), second.version, "x"),
           null,
@@ -108,11 +130,7 @@ export const records: Group = {
           );
           const winners = entries.filter((entry) => entry !== null);
           equal(winners.length, 1, `round ${round}: creators of one record`);
-          equal(
-            (await read(stage, backends[0]!, key))?.record,
-            winners[0]!.record,
-            "the record that was created",
-          );
+          await reads(stage, backends[0]!, key, winners[0]!.record);
         }
       },
     },
@@ -124,7 +142,7 @@ export const records: Group = {
         let version: bigint | null = null;
         for (const text of TEXTS) {
           version = present(await write(stage, a!, key, version, text), "writing a text").version;
-          equal((await read(stage, b!, key))?.record, text, "the text that was written");
+          await reads(stage, b!, key, text);
         }
       },
     },
@@ -136,14 +154,9 @@ export const records: Group = {
         const written = present(await write(stage, first, key, null, "kept"), "creating a record");
         await first[Symbol.asyncDispose]();
         const second = await stage.open();
-        const entry = present(
-          await read(stage, second, key),
-          "the record, after the backend was opened again",
-        );
-        equal(entry.record, "kept", "the record");
-        equal(entry.version, written.version, "its version");
-        const next = present(await write(stage, second, key, entry.version, "changed"), "updating it");
-        check(next.version > entry.version, "versions must rise over a reopening");
+        await reads(stage, second, key, "kept", written.version);
+        const next = present(await write(stage, second, key, written.version, "changed"), "updating it");
+        check(next.version > written.version, "versions must rise over a reopening");
       },
     },
     {
@@ -158,14 +171,10 @@ export const records: Group = {
         );
         await stage.renew(hold);
         await stage.soon(hold.proclaim("leader still", stage.call()), "proclaiming must be answered");
-        equal((await read(stage, a!, name))?.record, "record", "the record");
-        equal((await stage.leader(b!, name))?.value, "leader still", "the leader's value");
+        await reads(stage, a!, name, "record");
+        await stage.leaderIs(b!, name, { value: "leader still" }, "the leader's value");
         await stage.release(hold);
-        equal(
-          (await read(stage, a!, name))?.version,
-          first.version,
-          "the record's version after the leader resigned",
-        );
+        await reads(stage, a!, name, "record", first.version);
       },
     },
   ],

@@ -74,7 +74,7 @@ export const tokens: Group = {
           await stage.renew(hold);
           await stage.soon(hold.proclaim(`value ${round}`, stage.call()), "proclaiming must be answered");
           equal(hold.token, token, "the hold's own token");
-          equal((await stage.leader(backend, name))?.token, token, "the token that observers see");
+          await stage.leaderIs(backend, name, { token }, "the leader that observers see");
         }
       },
     },
