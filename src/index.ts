@@ -1,8 +1,10 @@
 export type {
   Backend,
+  BackendWithRecords,
   CallOptions,
   CampaignOptions,
   Candidacy,
+  Claim,
   Entry,
   Extension,
   Guarantees,

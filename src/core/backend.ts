@@ -154,6 +154,13 @@ export interface TimingDefaults {
   readonly retryMs?: number;
 }
 
+/** A leadership as another process knows it: enough to end it, and no other. */
+export interface Claim {
+  readonly election: string;
+  readonly candidate: string;
+  readonly token: bigint;
+}
+
 /** A store that elections take place on. Implemented by each store, used by core alone. */
 export interface Backend extends AsyncDisposable {
   readonly name: string;
@@ -173,7 +180,20 @@ export interface Backend extends AsyncDisposable {
    * is a store that has certainly lost its memory; core reports that.
    */
   observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null>;
-  /** Small durable records by compare-and-swap, bound to no lease (cron, fences). */
+  /** Small durable records by compare-and-swap, bound to no lease (cron, fences); absent where the store has none. */
+  readonly records?: RecordStore | undefined;
+  /**
+   * Gives back a leadership in the name of a process that is certainly dead:
+   * only if the store still names this candidate with this very token, so that
+   * a successor is never harmed. `"not-held"` = it does not. Throws = unknown.
+   * While the claimant may still act, this makes two leaders: ask whoever calls
+   * it to be sure.
+   */
+  release?(claim: Claim, options: CallOptions): Promise<"released" | "not-held">;
+}
+
+/** A backend that also keeps records. */
+export interface BackendWithRecords extends Backend {
   readonly records: RecordStore;
 }
 

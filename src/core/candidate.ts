@@ -3,6 +3,7 @@
  * only retrier. `Election` and `Lock` are what users see of it.
  */
 import { Admission } from "./admission.js";
+import { checkFenced, warnBestEffort } from "./assurance.js";
 import type { Backend, Hold } from "./backend.js";
 import { Backoff } from "./backoff.js";
 import type { Clock } from "./clock.js";
@@ -58,6 +59,7 @@ export class Candidate {
     this.election = checkName(options.name);
     this.backend = checkBackend(options.backend);
     this.clock = options.clock ?? systemClock;
+    checkFenced(this.backend, options.allowUnfenced);
     this.timing = resolveTiming(options, options.backend.timing ?? {}, options.backend.guarantees);
     this.candidate = `${checkId(options.id ?? defaultId())}-${this.clock.uniqueId()}`;
     this.#value = checkValue(options.value ?? this.candidate);
@@ -185,6 +187,7 @@ export class Candidate {
       );
     // The last term may be over but its lease not yet released: `close()` waits for that too.
     if (state.kind === "leading") void this.track(state.tenure.ended);
+    warnBestEffort(this.backend, this.events);
     this.#state = { kind: "campaigning", call };
   }
 
@@ -279,7 +282,8 @@ export class Candidate {
     const tenure = new Tenure(this, hold, lease, this.#value);
     this.#state = { kind: "leading", call, tenure };
     this.events.log("info", `${this.candidate} leads with token ${tenure.token}`);
-    this.events.emit("elected", { term: tenure.term, waitedMs: this.clock.now() - since });
+    const { guarantees } = this.backend;
+    this.events.emit("elected", { term: tenure.term, waitedMs: this.clock.now() - since, guarantees });
     tenure.start();
     return tenure;
   }

@@ -4,14 +4,19 @@
  * to `diagnostics_channel` under `conclave:<event>`.
  */
 import { channel } from "node:diagnostics_channel";
-import type { Leader } from "./backend.js";
+import type { Guarantees, Leader } from "./backend.js";
 import { describe } from "./errors.js";
 import type { Term, TermEnd } from "./term.js";
 
 /** What an {@link Election} tells its listeners. */
 export interface ElectionEvents {
   /** A term has begun, after this long a wait. */
-  elected: { readonly term: Term; readonly waitedMs: number };
+  elected: {
+    readonly term: Term;
+    readonly waitedMs: number;
+    /** What the backend promises about this leadership. */
+    readonly guarantees: Guarantees;
+  };
   /** A term is over: exactly one for each `elected`. */
   ended: { readonly term: Term; readonly end: TermEnd };
   /** Renewals fail, but the deadline has not passed: still in office, perhaps not for long. */

@@ -15,6 +15,8 @@ export interface ElectionOptions extends TimingOptions {
   readonly value?: string | undefined;
   /** The candidate does not campaign before this says `true`. Asked again after `retryMs`. */
   readonly ready?: ((options: { signal: AbortSignal }) => boolean | Promise<boolean>) | undefined;
+  /** Accept a backend without fencing tokens. Default `false`: it is refused. */
+  readonly allowUnfenced?: boolean | undefined;
   readonly logger?: Logger | undefined;
   /** Time and chance. For tests. */
   readonly clock?: Clock | undefined;

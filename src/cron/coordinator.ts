@@ -4,10 +4,11 @@
  * each slot, at most once. No leader is needed for that: every replica asks, the
  * first to write the slot into the record runs it. Give each task a name.
  */
-import type { Backend } from "../core/backend.js";
+import type { Backend, RecordStore } from "../core/backend.js";
 import { systemClock } from "../core/clock.js";
 import { ConclaveError, invalid } from "../core/errors.js";
 import { checkName } from "../core/names.js";
+import { recordsOf } from "../core/records.js";
 import { bounded } from "../core/waiting.js";
 
 /** As node-cron 4.6 declares it. */
@@ -21,30 +22,32 @@ const ATTEMPT_MS = 5_000;
 const MOST_RACES = 100;
 const KEY = /^(.*):(\d{4,6}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z)$/s;
 
+/** Lets one replica run each slot of a node-cron task, at most once. */
 export function nodeCronCoordinator(backend: Backend): RunCoordinator {
+  const records = recordsOf(backend.records, "node-cron's coordinator");
   return {
     async shouldRun(key) {
       const [, task, slot] = KEY.exec(key) ?? [];
       // A slot that is no date would be written down as null, and nobody could read the record any more.
       if (!task || !slot || Number.isNaN(Date.parse(slot)))
         throw invalid("the key is not a task's name and a slot; name the task in node-cron's options");
-      return claimSlot(backend, checkName(`cron.node.${task}`), Date.parse(slot));
+      return claimSlot(records, checkName(`cron.node.${task}`), Date.parse(slot));
     },
   };
 }
 
-async function claimSlot(backend: Backend, key: string, slot: number): Promise<boolean> {
+async function claimSlot(records: RecordStore, key: string, slot: number): Promise<boolean> {
   const call = <T>(doing: string, ask: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     bounded(systemClock, ATTEMPT_MS, new AbortController().signal, doing, ask);
   for (let race = 0; race < MOST_RACES; race++) {
-    const entry = await call("reading", (signal) => backend.records.read(key, { signal }));
+    const entry = await call("reading", (signal) => records.read(key, { signal }));
     const slots = entry === null ? [] : decode(entry.record);
     if (slots.includes(slot)) return false;
     if (slots.length >= REMEMBERED && slot < slots[0]!) return false;
     const next = [...slots, slot].sort((a, b) => a - b).slice(-REMEMBERED);
     // An error here means that we do not know whether the slot is ours: node-cron then skips it, and says so.
     const written = await call("claiming", (signal) =>
-      backend.records.write(key, entry?.version ?? null, JSON.stringify({ v: 1, slots: next }), { signal }),
+      records.write(key, entry?.version ?? null, JSON.stringify({ v: 1, slots: next }), { signal }),
     );
     if (written !== null) return true;
   }

@@ -2,6 +2,7 @@
 import type { Backend } from "../core/backend.js";
 import type { Clock } from "../core/clock.js";
 import { checkName } from "../core/names.js";
+import { recordsOf } from "../core/records.js";
 import { RecordFence } from "../fencing/record.js";
 import type { Ledger } from "./ledger.js";
 import { decodeLedger, encodeLedger } from "./ledger.js";
@@ -11,7 +12,13 @@ export class LedgerStore {
 
   constructor(backend: Backend, name: string, clock: Clock, attemptMs: number) {
     const key = checkName(`cron.${checkName(name)}`);
-    this.#fence = new RecordFence({ records: backend.records, name, key, clock, attemptMs });
+    this.#fence = new RecordFence({
+      records: recordsOf(backend.records, `the schedule "${name}"`),
+      name,
+      key,
+      clock,
+      attemptMs,
+    });
   }
 
   /**

@@ -9,11 +9,14 @@ import { systemClock } from "../core/clock.js";
 import { ConclaveError, invalid, isRetriable } from "../core/errors.js";
 import type { Bearer, FencedResource, FenceOptions } from "../core/fence.js";
 import { checkName } from "../core/names.js";
+import { recordsOf } from "../core/records.js";
 import { bounded, sleep } from "../core/waiting.js";
 import { assertFresh, checkToken, parseToken } from "../core/token.js";
 
+/** What a {@link RecordFence} is opened with. */
 export interface RecordFenceOptions {
-  readonly records: RecordStore;
+  /** Of a backend; refused if it keeps none. */
+  readonly records: RecordStore | undefined;
   /** Name of the resource. Its record is called `fence.<name>`. */
   readonly name: string;
   /** Key of the record, where `fence.<name>` does not suit. */
@@ -59,7 +62,7 @@ export class RecordFence implements FencedResource<RecordActs> {
   readonly #clock: Clock;
 
   constructor(options: RecordFenceOptions) {
-    this.#records = options.records;
+    this.#records = recordsOf(options.records, `the fence "${options.name}"`);
     this.#key = checkName(options.key ?? `fence.${options.name}`);
     this.#attemptMs = options.attemptMs ?? DEFAULT_ATTEMPT_MS;
     this.#clock = options.clock ?? systemClock;

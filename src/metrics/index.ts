@@ -37,6 +37,7 @@ export class ElectionMetrics {
   readonly #waitSeconds: Histogram<Label>;
   readonly #jeopardySeconds: Counter<Label>;
   readonly #margin: Gauge<Label>;
+  readonly #assurance: Gauge<Label | "exclusion" | "token">;
 
   constructor(options: ElectionMetricsOptions = {}) {
     this.registry = options.registry ?? new Registry();
@@ -94,6 +95,12 @@ export class ElectionMetrics {
       labelNames,
       registers,
     });
+    this.#assurance = new Gauge({
+      name: "conclave_backend_guarantees",
+      help: "Always 1; its labels say what the backend promises (best-effort exclusion and unfenced tokens need care)",
+      labelNames: [...LABELS, "exclusion", "token"],
+      registers,
+    });
     this.#margin = new Gauge({
       name: "conclave_deadline_margin_seconds",
       help: "Time that was left to act when the last renewal was answered; near 0 means the office is about to be lost",
@@ -106,6 +113,8 @@ export class ElectionMetrics {
   watch(election: Election): () => void {
     const labels: Labels = { election: election.name, backend: election.backend.name };
     this.#watched.set(election, labels);
+    const { exclusion, token } = election.backend.guarantees;
+    this.#assurance.set({ ...labels, exclusion, token }, 1);
     // From the start, so that a counter that never moved reads 0 and not "no data".
     this.#renewalFailures.inc(labels, 0);
     this.#jeopardySeconds.inc(labels, 0);
@@ -133,6 +142,7 @@ export class ElectionMetrics {
       for (const term of this.#jeopardySince.keys())
         if (term.candidate === election.candidate) this.#endJeopardy(term, labels);
       this.#leading.remove(labels);
+      this.#assurance.remove({ ...labels, exclusion, token });
     };
   }
 

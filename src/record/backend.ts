@@ -4,8 +4,11 @@
  */
 import type {
   Backend,
+  BackendWithRecords,
   CampaignOptions,
+  CallOptions,
   Candidacy,
+  Claim,
   Entry,
   Guarantees,
   Hold,
@@ -22,6 +25,7 @@ import { RecordHold } from "./hold.js";
 import type { LeaseRecord, Observation } from "./lease.js";
 import { judge, leaderOf, observed, untilSilent } from "./lease.js";
 import { Recent } from "./recent.js";
+import { releaseClaim } from "./release-claim.js";
 import { Retractions } from "./retraction.js";
 import { soundLeases } from "./sound.js";
 import { Waker } from "./waker.js";
@@ -45,7 +49,7 @@ const ABANDONED_CHECK_MS = 200;
 /** Lost races that a single, non-waiting attempt follows before it says that someone else leads. */
 const MOST_RACES = 3;
 
-export function recordBackend(options: RecordBackendOptions): Backend {
+export function recordBackend(options: RecordBackendOptions): BackendWithRecords {
   const backend = new RecordBackend(options);
   leaseStores.set(backend, options.leases);
   return backend;
@@ -58,7 +62,7 @@ export function leasesOf(backend: Backend): RecordStore<LeaseRecord> | undefined
   return leaseStores.get(backend);
 }
 
-class RecordBackend implements Backend {
+class RecordBackend implements BackendWithRecords {
   readonly name: string;
   readonly guarantees: Guarantees;
   readonly timing: TimingDefaults | undefined;
@@ -138,6 +142,10 @@ class RecordBackend implements Backend {
     } finally {
       waker.close();
     }
+  }
+
+  release(claim: Claim, options: CallOptions): Promise<"released" | "not-held"> {
+    return releaseClaim(this.#leases, claim, options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import type { EtcdOptions } from "../../src/backends/etcd/index.js";
 import type { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.js";
-import type { Backend, Leader } from "../../src/core/backend.js";
+import type { BackendWithRecords, Leader } from "../../src/core/backend.js";
 import { Election } from "../../src/core/election.js";
 import type { ElectionOptions } from "../../src/core/options.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
@@ -36,7 +36,7 @@ describe.skipIf(!hasEtcd())("elections on etcd", () => {
   const limits = { signal: new AbortController().signal, limitMs: 5_000 };
   const freshName = (): string => `/election/t${++names}`;
 
-  function open(options: EtcdOptions = {}): Backend {
+  function open(options: EtcdOptions = {}): BackendWithRecords {
     const backend = etcdBackend({ endpoints: server.endpoints, env: {}, ...options });
     cleanups.push(async () => backend[Symbol.asyncDispose]());
     return backend;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { etcdBackend, EtcdFence } from "../../src/backends/etcd/index.js";
 import type { EtcdClient } from "../../src/backends/etcd/index.js";
 import { Election } from "../../src/index.js";
-import type { Backend, Term } from "../../src/index.js";
+import type { BackendWithRecords, Term } from "../../src/index.js";
 import { fencedResourceSuite } from "../fencing/suite.js";
 import type { Resource } from "../fencing/suite.js";
 import { recordResource } from "../fencing/rooms.js";
@@ -14,7 +14,7 @@ const limits = { signal: new AbortController().signal, limitMs: 5_000 };
 describe.skipIf(!hasEtcd())("fencing on etcd", () => {
   let server: EtcdServer;
   let client: EtcdClient;
-  let backend: Backend;
+  let backend: BackendWithRecords;
   const elections: Election[] = [];
   let names = 0;
 

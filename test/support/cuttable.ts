@@ -1,3 +1,4 @@
+import { recordsOf } from "../../src/core/records.js";
 import { ConclaveError } from "../../src/index.js";
 import type { Backend, Hold, RecordStore } from "../../src/index.js";
 
@@ -14,11 +15,11 @@ export class Cuttable {
       this.#check();
       return answer;
     };
+    const stored = recordsOf(inner.records, "this test");
     const records: RecordStore = {
-      read: (key, options) => via(() => inner.records.read(key, options)),
-      write: (key, expected, record, options) =>
-        via(() => inner.records.write(key, expected, record, options)),
-      [Symbol.asyncDispose]: () => inner.records[Symbol.asyncDispose](),
+      read: (key, options) => via(() => stored.read(key, options)),
+      write: (key, expected, record, options) => via(() => stored.write(key, expected, record, options)),
+      [Symbol.asyncDispose]: () => stored[Symbol.asyncDispose](),
     };
     this.backend = {
       name: inner.name,

@@ -1,8 +1,10 @@
 /** Elections on etcd. */
 import type {
-  Backend,
-  Candidacy,
+  BackendWithRecords,
+  CallOptions,
   CampaignOptions,
+  Candidacy,
+  Claim,
   Guarantees,
   Hold,
   Leader,
@@ -19,6 +21,7 @@ import { Keys } from "./keys.js";
 import { KeyLayout, type Layout, QueueLayout, type Standing } from "./layouts.js";
 import { LeasePool } from "./lease-pool.js";
 import { observeLeader } from "./observe.js";
+import { releaseClaim } from "./release-claim.js";
 import { EtcdRecords } from "./records.js";
 import type { Seat } from "./seat.js";
 import type { SharedLease } from "./shared-lease.js";
@@ -38,8 +41,10 @@ export interface EtcdBackendParts {
 /** How long a cancelled campaign waits for its key to be removed; after that the removal goes on by itself. */
 const WITHDRAW_MS = 500;
 const CLOSE_MS = 2_000;
+/** Longest a request for a claim may take; the caller's signal may end it sooner. */
+const CLAIM_MS = 5_000;
 
-export class EtcdBackend implements Backend {
+export class EtcdBackend implements BackendWithRecords {
   readonly name = "etcd";
   readonly guarantees: Guarantees;
   readonly timing = { ttlMs: 10_000 };
@@ -129,6 +134,15 @@ export class EtcdBackend implements Backend {
     const identify = (kv: KeyValue, limits: CallLimits): Promise<string> =>
       this.#identify(election, kv, limits);
     return observeLeader({ client: this.#client, clock: this.#clock, range, identify }, options);
+  }
+
+  async release(claim: Claim, { signal }: CallOptions): Promise<"released" | "not-held"> {
+    this.#assertOpen();
+    const { election } = claim;
+    const range = this.#layout.leaderRange(election);
+    const identify = (kv: KeyValue, limits: CallLimits): Promise<string> =>
+      this.#identify(election, kv, limits);
+    return releaseClaim({ client: this.#client, range, identify }, claim, { signal, limitMs: CLAIM_MS });
   }
 
   /** Our own candidates we know; others have left a card, unless another program wrote the key: then it is its lease. */

@@ -1,4 +1,4 @@
-import type { Backend } from "../../core/backend.js";
+import type { BackendWithRecords } from "../../core/backend.js";
 import { EtcdBackend } from "./backend.js";
 import type { EtcdClient } from "./client.js";
 import { GrpcEtcdClient } from "./client/grpc-client.js";
@@ -19,7 +19,7 @@ export function etcdClient(options: Omit<EtcdOptions, "client" | "prefix" | "lay
 }
 
 /** Elections on etcd. Nothing is sent before the first campaign: a server that is not there yet is not an error here. */
-export function etcdBackend(options: EtcdOptions = {}): Backend {
+export function etcdBackend(options: EtcdOptions = {}): BackendWithRecords {
   return new EtcdBackend({
     client: options.client ?? etcdClient(options),
     ownsClient: options.client === undefined,
@@ -33,6 +33,6 @@ export function etcdBackend(options: EtcdOptions = {}): Backend {
  * Opens `etcd://h1:2379,h2:2379/optional/prefix?ca=…&cert=…&key=…&layout=key`
  * or `etcds://…`. A string, since several hosts with ports are no URL to Node.
  */
-export function openEtcd(url: string | URL, options: EtcdOptions = {}): Backend {
+export function openEtcd(url: string | URL, options: EtcdOptions = {}): BackendWithRecords {
   return etcdBackend({ ...parseEtcdUrl(typeof url === "string" ? url : url.href), ...options });
 }

@@ -1,7 +1,7 @@
 /**
  * Elections in a directory of one machine: no server, nothing to install.
  */
-import type { Backend } from "../../core/backend.js";
+import type { BackendWithRecords } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
 import { systemClock } from "../../core/clock.js";
 import { recordBackend } from "../../record/backend.js";
@@ -35,7 +35,7 @@ export interface FileBackendOptions {
 /** Small: what follows a wake is a few system calls on one machine. */
 const WAKE_JITTER_MS = 2;
 
-export function fileBackend(options: FileBackendOptions = {}): Backend {
+export function fileBackend(options: FileBackendOptions = {}): BackendWithRecords {
   const clock = options.clock ?? systemClock;
   const fs = options.fs ?? nodeFileSystem;
   const room = opener(options);

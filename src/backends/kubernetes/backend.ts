@@ -1,8 +1,10 @@
 /** The Kubernetes backend: the record engine over Leases, with a watch for the leader and a label for its pod. */
 import type {
-  Backend,
+  BackendWithRecords,
+  CallOptions,
   CampaignOptions,
   Candidacy,
+  Claim,
   Guarantees,
   Hold,
   Leader,
@@ -44,7 +46,7 @@ export interface KubernetesParts {
   readonly label: PodLabel | undefined;
 }
 
-export class KubernetesBackend implements Backend {
+export class KubernetesBackend implements BackendWithRecords {
   readonly name = "kubernetes";
   readonly guarantees = GUARANTEES;
   readonly timing = TIMING;
@@ -53,7 +55,7 @@ export class KubernetesBackend implements Backend {
   readonly namespace: string;
   readonly #parts: KubernetesParts;
   readonly #store: LeaseStore;
-  readonly #engine: Backend;
+  readonly #engine: BackendWithRecords;
   /** Offices that were not left: an expired one is when its candidate stands again. */
   readonly #offices = new Map<string, Office>();
 
@@ -95,6 +97,10 @@ export class KubernetesBackend implements Backend {
     if (hold === null) return null;
     this.#offices.set(key, office);
     return office.enter(hold);
+  }
+
+  async release(claim: Claim, options: CallOptions): Promise<"released" | "not-held"> {
+    return this.#engine.release!(claim, options);
   }
 
   observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null> {

@@ -3,7 +3,7 @@
  * ours stand in the same election.
  */
 import { hostname } from "node:os";
-import type { Backend } from "../../core/backend.js";
+import type { BackendWithRecords } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
 import { systemClock } from "../../core/clock.js";
 import { invalid } from "../../core/errors.js";
@@ -46,7 +46,7 @@ export interface KubernetesOptions {
 }
 
 /** Opens a backend. Rejects at once if the configuration cannot be used; the server is first asked when someone stands. */
-export async function kubernetesBackend(options: KubernetesOptions = {}): Promise<Backend> {
+export async function kubernetesBackend(options: KubernetesOptions = {}): Promise<BackendWithRecords> {
   const env = options.env ?? process.env;
   const clock = options.clock ?? systemClock;
   const access = await accessOf(options, env);
@@ -60,7 +60,7 @@ export async function kubernetesBackend(options: KubernetesOptions = {}): Promis
  * Opens `kubernetes:///namespace`, with `?context=…` and `?kubeconfig=…` if
  * wanted. No namespace: the default of {@link KubernetesOptions.namespace}.
  */
-export async function openKubernetes(url: URL, options: KubernetesOptions = {}): Promise<Backend> {
+export async function openKubernetes(url: URL, options: KubernetesOptions = {}): Promise<BackendWithRecords> {
   if (url.protocol !== "kubernetes:")
     throw invalid(`not a Kubernetes URL: it must begin with kubernetes:///`);
   if (url.host !== "" || url.username !== "" || url.password !== "") {

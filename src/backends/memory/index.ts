@@ -4,7 +4,7 @@
  *
  * Candidates exclude each other only if they share the backend object.
  */
-import type { Backend, CallOptions, Entry, RecordStore } from "../../core/backend.js";
+import type { BackendWithRecords, CallOptions, Entry, RecordStore } from "../../core/backend.js";
 import type { Clock } from "../../core/clock.js";
 import { systemClock } from "../../core/clock.js";
 import { onAbort } from "../../core/waiting.js";
@@ -52,7 +52,7 @@ class MemoryStore implements RecordStore {
 }
 
 /** A backend that lives and dies with this process. Share the object to share the election. */
-export function memoryBackend(options: { readonly clock?: Clock } = {}): Backend {
+export function memoryBackend(options: { readonly clock?: Clock } = {}): BackendWithRecords {
   return recordBackend({
     name: "memory",
     guarantees: {

@@ -6,7 +6,7 @@ import type { RequestOptions } from "node:https";
 import { afterEach, expect, it } from "vitest";
 import { kubernetesBackend } from "../../../src/backends/kubernetes/index.js";
 import { kubeconfigAccess } from "../../../src/backends/kubernetes/kubeconfig.js";
-import type { Backend } from "../../../src/core/backend.js";
+import type { BackendWithRecords } from "../../../src/core/backend.js";
 import { Election } from "../../../src/core/election.js";
 import type { ElectionOptions } from "../../../src/core/options.js";
 import { openElection } from "../../../src/backends/open.js";
@@ -26,7 +26,7 @@ export function electionCases(server: () => Server): void {
     for (const item of open.splice(0).toReversed()) await item[Symbol.asyncDispose]();
   });
 
-  async function backend(): Promise<Backend> {
+  async function backend(): Promise<BackendWithRecords> {
     const it = await kubernetesBackend({ kubeconfig: server().elector });
     open.push(it);
     return it;

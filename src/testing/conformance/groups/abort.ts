@@ -1,4 +1,5 @@
 /** Promise 6: every call ends soon after its signal aborts. */
+import { recordsOrNone } from "../no-records.js";
 import { check, equal, rejects } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";
@@ -32,7 +33,7 @@ async function whileCut(stage: Stage): Promise<void> {
   const ttlMs = stage.ttlMs(backend, 60_000);
   const hold = await stage.win(backend, name, { ttlMs, attemptMs: 60_000 });
   const releasing = await stage.win(backend, stage.name(), { ttlMs, attemptMs: 60_000 });
-  await backend.records.read(name, stage.call());
+  await recordsOrNone(backend).read(name, stage.call());
   const patient = { ttlMs, attemptMs: 60_000 };
   await stage.faults.cut();
   await Promise.all([
@@ -42,8 +43,10 @@ async function whileCut(stage: Stage): Promise<void> {
     endsAfterAbort(stage, "one attempt", (signal) =>
       stage.stand(backend, stage.name(), { ...patient, wait: false, signal }),
     ),
-    endsAfterAbort(stage, "reading a record", (signal) => backend.records.read(name, { signal })),
-    endsAfterAbort(stage, "writing a record", (signal) => backend.records.write(name, null, "x", { signal })),
+    endsAfterAbort(stage, "reading a record", (signal) => recordsOrNone(backend).read(name, { signal })),
+    endsAfterAbort(stage, "writing a record", (signal) =>
+      recordsOrNone(backend).write(name, null, "x", { signal }),
+    ),
     endsAfterAbort(stage, "observe", (signal) =>
       drain(backend.observe(stage.name(), { signal, pollMs: 500, attemptMs: 60_000 })),
     ),
@@ -88,12 +91,12 @@ export const abort: Group = {
         );
         await stage.win(b!, name, { ttlMs: stage.ttlMs(b!, 30_000), wait: false });
         await stage.soon(
-          rejects(a!.records.write(name, null, "x", { signal }), "write with an aborted signal"),
+          rejects(recordsOrNone(a!).write(name, null, "x", { signal }), "write with an aborted signal"),
           "write must end",
           SOON_MS,
         );
         equal(
-          await a!.records.read(name, stage.call()),
+          await recordsOrNone(a!).read(name, stage.call()),
           null,
           "the record of a write that was aborted before it began",
         );

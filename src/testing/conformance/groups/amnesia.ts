@@ -1,4 +1,5 @@
 /** A store that forgot everything while somebody led: a wiped disk, a flushed cache, a server created anew. */
+import { recordsOf } from "../../../core/records.js";
 import { isConclaveError } from "../../../core/errors.js";
 import type { Election } from "../../../core/election.js";
 import type { Term } from "../../../core/term.js";
@@ -32,12 +33,12 @@ async function recordsAreGone(stage: Stage): Promise<void> {
   const [a, b] = await stage.openMany(2);
   const key = stage.name();
   const first = await stage.soon(
-    a!.records.write(key, null, "kept by nobody", stage.call()),
+    recordsOf(a!.records, "this test").write(key, null, "kept by nobody", stage.call()),
     "writing a record",
   );
   await stage.faults.forget();
   for (const backend of [a!, b!]) {
-    const entry = await backend.records
+    const entry = await recordsOf(backend.records, "this test")
       .write(key, first!.version, "on a version that is gone", stage.call())
       .catch(() => null);
     equal(entry, null, "writing on a version that the store has forgotten");

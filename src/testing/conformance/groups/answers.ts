@@ -30,14 +30,14 @@ export interface Records {
 export function storesOf(backend: Backend): Records[] {
   const { records } = backend;
   const leases = leasesOf(backend);
-  const found: Records[] = [
-    {
+  const found: Records[] = [];
+  if (records !== undefined)
+    found.push({
       what: "the store of records",
       read: (key, options) => records.read(key, options),
       write: (key, expected, text, options) => records.write(key, expected, text, options),
       ...(records.watch && { watch: (key, wake, options) => records.watch!(key, wake, options) }),
-    },
-  ];
+    });
   if (leases === undefined) return found;
   const leaseOf = (value: string): Parameters<typeof leases.write>[2] => ({
     holder: "answers-51c7",

@@ -1,4 +1,5 @@
 /** Closing leaves nothing behind: no timer, no socket, no watch. */
+import { recordsOrNone } from "../no-records.js";
 import { setMaxListeners } from "node:events";
 import type { Backend, Hold } from "../../../core/backend.js";
 import { check, show } from "../check.js";
@@ -31,7 +32,7 @@ async function useAndClose(stage: Stage): Promise<void> {
   const observing = stage.follow(b!, name, 60_000);
   await observing.sees((leader) => leader?.token === hold.token, "the leader must be seen");
   await stage.renew(hold);
-  await a!.records.write(name, null, "x", stage.call());
+  await recordsOrNone(a!).write(name, null, "x", stage.call());
   stop.abort();
   await stage.soon(waiting, "a cancelled campaign must end");
   await stage.release(hold);
@@ -59,8 +60,8 @@ function callAll(stage: Stage, backend: Backend, hold: Hold, signal: AbortSignal
     hold.proclaim("on the way", { signal }),
     stage.stand(backend, stage.name(), patient),
     stage.stand(backend, stage.name(), { ...patient, wait: false }),
-    backend.records.read(stage.name(), { signal }),
-    backend.records.write(stage.name(), null, "x", { signal }),
+    recordsOrNone(backend).read(stage.name(), { signal }),
+    recordsOrNone(backend).write(stage.name(), null, "x", { signal }),
     observing(),
   ]);
 }

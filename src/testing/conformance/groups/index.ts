@@ -4,6 +4,7 @@ import { amnesia } from "./amnesia.js";
 import { answers } from "./answers.js";
 import { askedAt } from "./asked-at.js";
 import { cancel } from "./cancel.js";
+import { claims } from "./claims.js";
 import { clocks } from "./clocks.js";
 import { closing } from "./closing.js";
 import { elections } from "./election.js";
@@ -27,6 +28,7 @@ export const groups: readonly Group[] = [
   answers,
   tokens,
   release,
+  claims,
   abort,
   cancel,
   expiry,

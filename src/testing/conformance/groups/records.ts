@@ -1,4 +1,5 @@
 /** Small durable records by compare-and-swap, bound to no lease. */
+import { recordsOf } from "../../../core/records.js";
 import type { Backend, Entry } from "../../../core/backend.js";
 import { isConclaveError } from "../../../core/errors.js";
 import { check, equal, present, show } from "../check.js";
@@ -15,13 +16,16 @@ async function write(
   text: string,
 ): Promise<Entry | null> {
   return stage.soon(
-    backend.records.write(key, expected, text, stage.call()),
+    recordsOf(backend.records, "this test").write(key, expected, text, stage.call()),
     "writing a record must be answered",
   );
 }
 
 async function read(stage: Stage, backend: Backend, key: string): Promise<Entry | null> {
-  return stage.soon(backend.records.read(key, stage.call()), "reading a record must be answered");
+  return stage.soon(
+    recordsOf(backend.records, "this test").read(key, stage.call()),
+    "reading a record must be answered",
+  );
 }
 
 /** A read may lag behind, so it is asked again for a moment. */

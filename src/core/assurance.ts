@@ -1,0 +1,26 @@
+/** What a backend does not promise, its users must have accepted. */
+import type { Backend } from "./backend.js";
+import { invalid } from "./errors.js";
+import type { Emitter } from "./events.js";
+
+/** A backend whose leaderships have no fencing token is refused unless the user says that this is meant. */
+export function checkFenced(backend: Backend, allowUnfenced: boolean | undefined): void {
+  if (backend.guarantees.token !== "unfenced" || allowUnfenced === true) return;
+  throw invalid(
+    `the backend "${backend.name}" gives no fencing tokens: a network partition can leave two leaders, and no resource ` +
+      "can refuse the older one. Use another backend, or set allowUnfenced: true to accept that",
+  );
+}
+
+const warned = new WeakSet<Backend>();
+
+/** Says once for each backend that it excludes two leaders only as well as it can. */
+export function warnBestEffort(backend: Backend, events: Emitter): void {
+  if (backend.guarantees.exclusion !== "best-effort" || warned.has(backend)) return;
+  warned.add(backend);
+  events.log(
+    "warn",
+    `the backend "${backend.name}" excludes two leaders by best effort only: a failover of the store can grant ` +
+      "leadership twice. Fence what must not be done twice (docs/guide/fencing.md)",
+  );
+}

@@ -1,0 +1,55 @@
+/** Release in the name of another process, where the backend offers it: by candidate and token, and nobody else is harmed. */
+import type { Backend, Claim } from "../../../core/backend.js";
+import { check, equal } from "../check.js";
+import type { Group } from "../group.js";
+import type { Stage } from "../stage.js";
+
+/** A backend without `release` has nothing to prove. */
+async function claimed(stage: Stage, backend: Backend, claim: Claim): Promise<string | undefined> {
+  if (backend.release === undefined) return undefined;
+  return stage.soon(backend.release(claim, stage.call()), "releasing a claim must be answered");
+}
+
+export const claims: Group = {
+  name: "release by another process",
+  cases: [
+    {
+      name: "a leadership that is given back for its candidate goes to the one who waits",
+      async run(stage) {
+        const [a, b, c] = await stage.openMany(3);
+        const election = stage.name();
+        const candidate = "gone-51aa";
+        const { token } = await stage.win(a!, election, { candidate, ttlMs: stage.ttlMs(a!, 60_000) });
+        const released = await claimed(stage, c!, { election, candidate, token });
+        if (released === undefined) return;
+        equal(released, "released", "releasing the claim");
+        const next = await stage.win(b!, election, { ttlMs: stage.ttlMs(b!, 60_000) });
+        check(next.token > token, `the next token (${next.token}) must be higher than ${token}`);
+        equal(await claimed(stage, c!, { election, candidate, token }), "not-held", "releasing it once more");
+        await stage.renew(next);
+      },
+    },
+    {
+      name: "a claim with another token or candidate ends nothing",
+      async run(stage) {
+        const [a, b] = await stage.openMany(2);
+        const election = stage.name();
+        const candidate = "here-77b0";
+        const first = await stage.win(a!, election, { candidate, ttlMs: stage.ttlMs(a!, 60_000) });
+        await stage.release(first);
+        const hold = await stage.win(a!, election, { candidate, ttlMs: stage.ttlMs(a!, 60_000) });
+        const wrong = [
+          { election, candidate, token: first.token },
+          { election, candidate, token: hold.token + 1n },
+          { election, candidate: "other-77b1", token: hold.token },
+        ];
+        for (const claim of wrong) {
+          const answer = await claimed(stage, b!, claim);
+          check(answer === undefined || answer === "not-held", `a wrong claim was answered with ${answer}`);
+        }
+        await stage.renew(hold);
+        await stage.leaderIs(b!, election, { token: hold.token }, "the leader that observers see");
+      },
+    },
+  ],
+};
