@@ -41,7 +41,7 @@ const FILE_ROOM = "src/backends/file/index.js";
 const LAYOUTS = "src/backends/etcd/layouts.js";
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
 const ETCD_TURNS = "src/backends/etcd/turns.js";
-const ETCD_LOOKS = "src/backends/etcd/looks.js";
+const VERIFY_KEYS = "src/backends/etcd/verify-keys.js";
 const ETCD_HOLD = "src/backends/etcd/hold.js";
 
 const CLOCKS = "{ now: this.#clock.now(), wall: this.#clock.wall(), boot: this.#clock.boot() }";
@@ -454,9 +454,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "etcd: keep-alives of a deposed leader count",
     rule: "a renewal counts only if both answers carry the same raft term",
     stores: ["queue"],
-    edits: [
-      { file: SHARED_LEASE, find: "if (life.raftTerm !== answer.raftTerm) {", replace: "if (false) {" },
-    ],
+    edits: [{ file: VERIFY_KEYS, find: "if (raftTerm === answer.raftTerm)", replace: "if (true)" }],
   },
   {
     name: "etcd: resigns by revoking the shared lease",
@@ -478,8 +476,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: SHARED_LEASE,
-        find: 'if (seat.state === "held" && now > seat.handedOut + this.ttlMs)',
-        replace: "if (false)",
+        find: 'seat.state === "held" && now >= seat.handedOut + this.ttlMs',
+        replace: "false",
       },
     ],
   },
@@ -490,8 +488,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: SHARED_LEASE,
-        find: "seat.token !== undefined || seat.predecessor !== undefined",
-        replace: "seat.token !== undefined",
+        find: "token !== undefined || predecessor !== undefined",
+        replace: "token !== undefined",
       },
     ],
   },
@@ -513,9 +511,9 @@ export const MUTANTS: readonly Mutant[] = [
     stores: ["queue"],
     edits: [
       {
-        file: ETCD_LOOKS,
-        find: "if (seat.predecessor !== undefined && !isStill(",
-        replace: "if (false && !isStill(",
+        file: VERIFY_KEYS,
+        find: "!isStill(seat.predecessor, ahead)",
+        replace: "false",
       },
     ],
   },

@@ -33,16 +33,18 @@ export class EtcdHold implements Hold {
 
   async renew({ signal }: CallOptions): Promise<Extension | "lost"> {
     if (this.#gone) return "lost";
-    if (this.#lease.extension.asked.now > this.#seat.handedOut) return this.#handOut(this.#lease.extension);
     try {
-      return this.#handOut(await untilAborted(signal, this.#lease.keep(this.#seat.handedOut)));
+      return this.#handOut(await untilAborted(signal, this.#lease.keep(this.#seat)));
     } catch (error) {
       if (this.#seat.lost !== undefined) return "lost";
       throw error;
     }
   }
 
-  /** The value is written; the lease is extended by its renewals alone. */
+  /**
+   * The value is written; the lease is extended by its renewals alone. That the
+   * key is there is known from the answer: the last extension counts for it.
+   */
   async proclaim(value: string, { signal }: CallOptions): Promise<Extension | "lost"> {
     if (this.#gone) return "lost";
     const { key, lease } = this.#seat;

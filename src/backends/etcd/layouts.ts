@@ -209,5 +209,6 @@ async function removeRelic(
         `another program wrote it; remove it or choose another election name`,
     );
   }
+  seat.met(relic);
   await client.transaction(removal(seat, relic.createRevision), limits);
 }

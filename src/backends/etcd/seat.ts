@@ -3,7 +3,7 @@
  * lease it is attached to. A seat is used once; its token, once known, does not
  * change. What it does not know (did the put arrive?) it remembers as unknown.
  */
-import type { Revocation } from "../../core/backend.js";
+import type { Extension, Revocation } from "../../core/backend.js";
 import { ConclaveError } from "../../core/errors.js";
 import type { Stop } from "../../core/halt.js";
 import type { CallLimits, EtcdClient, KeyValue, Operation, Transaction } from "./client.js";
@@ -39,6 +39,8 @@ export class Seat implements Revocation {
   sent = false;
   /** The key whose end would bring our turn, while we wait for it. */
   predecessor: { readonly key: string; readonly createRevision: bigint } | undefined;
+  /** The last extension of the lease after whose question the key was seen in the store. */
+  extension: Extension | undefined;
   /** Monotonic instant of the question last handed to core: after this and one ttl nobody can think that it leads by this seat. */
   handedOut = 0;
   /** Told of every token this campaign meets: its own, and those ahead of it. */
@@ -156,7 +158,7 @@ export class Seat implements Revocation {
   #watch(startRevision: bigint): void {
     this.#unwatch = this.#client.watch({ key: this.key, startRevision, skip: "puts" }, (notice) => {
       if (notice.kind === "events") this.lose("its key was deleted");
-      // The next renewals look at the key itself; the gap is theirs.
+      // The next renewal looks at the key itself: whatever happened in the gap is found there.
       else if (notice.kind === "compacted") this.#watch(notice.revision + 1n);
     });
   }

@@ -1,25 +1,24 @@
 /**
  * One etcd lease under many seats. It is renewed here, once for all of them:
- * two requests per third of the ttl, however many elections it serves.
+ * one keep-alive per third of the ttl, however many elections it serves, and one
+ * transaction for each 120 keys.
  *
- * A renewal is a keep-alive and then one linearizable transaction, and counts
- * only if both answers carry the same raft term: a deposed cluster leader of
- * older servers can answer keep-alives for a lease that the new one lets expire.
- * The transaction must hold a range: etcd serves one without any as a local read.
+ * A renewal is a keep-alive and then linearizable transactions that read all keys
+ * of the lease. It counts for a key only if that key is there, and if both answers
+ * carry the same raft term: a deposed cluster leader of older servers can answer
+ * keep-alives for a lease that the new one lets expire.
  */
 import { type Clock, type Reading, readClocks, type Timer } from "../../core/clock.js";
 import type { Extension } from "../../core/backend.js";
 import type { Stop } from "../../core/halt.js";
 import { ConclaveError, isRetriable } from "../../core/errors.js";
 import { bounded, sleep } from "../../core/waiting.js";
-import type { EtcdClient, LeaseLife, TransactionAnswer } from "./client.js";
-import { look } from "./looks.js";
+import type { CallLimits, EtcdClient } from "./client.js";
 import { Seat, type SeatRequest } from "./seat.js";
 import { Strays } from "./strays.js";
 import { Turns } from "./turns.js";
+import { verifyKeys } from "./verify-keys.js";
 
-/** Seats looked at in one renewal, in turn; etcd takes 128 operations in a transaction. */
-const SEATS_PER_LOOK = 60;
 /** Core asks after nine tenths of a renewal's pace, or later. */
 const NEARLY = 0.85;
 
@@ -51,7 +50,8 @@ export class SharedLease {
   #coming: Promise<Extension> | undefined;
   #timer: Timer | undefined;
   #failures = 0;
-  #cursor = 0;
+  /** The highest revision that the cluster answered with. */
+  #revision = 0n;
   /** Some key this candidate may read, for renewals before any seat is taken. */
   #anyKey = "";
   #ended: "lost" | "retired" | undefined;
@@ -112,13 +112,21 @@ export class SharedLease {
   }
 
   /**
-   * An extension newer than the one the asker knows: one that others brought
-   * about meanwhile, or else a renewal now, shared with everybody who asks while
-   * it is under way. Many askers wait the moment until the next one is due anyway.
+   * An extension of this seat newer than the one handed out last: one that others
+   * brought about meanwhile, or else a renewal now, shared with everybody who asks
+   * while it is under way. Many askers wait the moment until the next one is due
+   * anyway. A renewal that began before the seat had its key does not count for it.
    */
-  async keep(knownAskedAt: number): Promise<Extension> {
-    if (this.#extension.asked.now > knownAskedAt) return this.#extension;
-    return this.#seats.size > 1 && this.#nearlyDue ? this.#due() : this.renew();
+  async keep(seat: Seat): Promise<Extension> {
+    for (let attempt = 0; attempt <= 2; attempt++) {
+      if (seat.lost !== undefined) throw seat.lost;
+      if (seat.extension !== undefined && seat.extension.asked.now > seat.handedOut) return seat.extension;
+      if (attempt < 2) await (this.#seats.size > 1 && this.#nearlyDue ? this.#due() : this.renew());
+    }
+    throw new ConclaveError(
+      "unavailable",
+      `the key of election "${seat.election}" was not read in this renewal; asking again`,
+    );
   }
 
   get #nearlyDue(): boolean {
@@ -168,7 +176,7 @@ export class SharedLease {
 
   /** The store answered a write with "no such lease". */
   notFound(): void {
-    this.#lose();
+    this.#lose("its lease is gone");
   }
 
   /** Ends it. Revoked, so that nothing is left, unless somebody may still think that it leads. */
@@ -198,12 +206,7 @@ export class SharedLease {
     // Shorter than the whole: a connection that has gone silent is found in time for another try elsewhere.
     const limits = { signal, limitMs: this.ttlMs / 6, urgent: true };
     try {
-      const asked = readClocks(this.#clock);
-      const life = await this.#client.leaseKeepAlive(this.id, limits);
-      const seats = this.#pick();
-      const { answer, present } = await look(this.#client, seats, this.#anyKey, limits);
-      this.#judge(life, answer, present, seats.length);
-      this.#extension = { asked };
+      this.#extension = await this.#extend(limits);
       this.#failures = 0;
     } catch (error) {
       this.#failures++;
@@ -213,35 +216,53 @@ export class SharedLease {
     }
     // Here and not only in our own time: whoever leads by this lease asks a little sooner, and our timer never comes.
     this.#dropExpired();
-    const limited = { signal: this.#closing.signal, limitMs: this.ttlMs / 4 };
-    void this.#strays.sweep(limited, (seat) => this.forget(seat));
+    this.#sweep();
     return this.#extension;
   }
 
-  #judge(life: LeaseLife, answer: TransactionAnswer, present: number, looked: number): void {
-    if (life.raftTerm !== answer.raftTerm) {
-      throw new ConclaveError(
-        "unavailable",
-        `etcd's leader changed during a renewal (raft terms ${life.raftTerm} and ${answer.raftTerm}); it does not count, asking again`,
-      );
-    }
-    if (life.ttl > 0n) return;
+  async #extend(limits: CallLimits): Promise<Extension> {
+    const asked = readClocks(this.#clock);
+    const known = this.#revision;
+    const { ttl, raftTerm } = await this.#client.leaseKeepAlive(this.id, limits);
+    // Those that wait without a key of their own (one key for all) have something to look at too: the one they wait for.
+    const seats = [...this.#seats].filter(
+      ({ token, predecessor }) => token !== undefined || predecessor !== undefined,
+    );
+    const extension = ttl > 0n ? { asked } : undefined;
+    const { present, revision } = await verifyKeys(this.#client, seats, this.#anyKey, {
+      ...{ raftTerm, extension, limits },
+    });
+    if (revision < known) throw this.#wentBack(known, revision);
+    this.#revision = revision;
+    if (extension !== undefined) return extension;
     // "No such lease" is believed when the cluster agrees that its keys are gone.
     if (present > 0)
       throw new ConclaveError("unavailable", "etcd denied the lease but still has its keys; asking again");
-    this.#lose();
-    throw new ConclaveError("unavailable", `etcd no longer knows the lease (${looked} keys looked for)`);
+    this.#lose("its lease is gone");
+    throw new ConclaveError(
+      "unavailable",
+      `etcd no longer knows the lease (${seats.length} keys looked for)`,
+    );
   }
 
-  /** The next seats in turn. */
-  #pick(): Seat[] {
-    // Those that wait without a key of their own (one key for all) have something to look at too: the one they wait for.
-    const all = [...this.#seats].filter((seat) => seat.token !== undefined || seat.predecessor !== undefined);
-    if (all.length <= SEATS_PER_LOOK) return all;
-    this.#cursor %= all.length;
-    const picked = [...all.slice(this.#cursor), ...all.slice(0, this.#cursor)].slice(0, SEATS_PER_LOOK);
-    this.#cursor += SEATS_PER_LOOK;
-    return picked;
+  /**
+   * The store was restored from a backup. If it has the lease it may also have
+   * keys of it that were given back long ago, and that nobody here would remove:
+   * the lease is not kept.
+   */
+  #wentBack(known: bigint, revision: bigint): ConclaveError {
+    this.#end("lost");
+    for (const seat of this.#seats) seat.lose("etcd was restored from a backup");
+    this.#closed = this.#revoke(this.ttlMs / 4).finally(() => this.#retired(this));
+    return new ConclaveError(
+      "unavailable",
+      `etcd's revision went back from ${known} to ${revision}: it was wiped or restored; its lease is given up`,
+    );
+  }
+
+  #sweep(): void {
+    const limits = { signal: this.#closing.signal, limitMs: this.ttlMs / 4 };
+    void this.#strays.sweep(limits, (seat) => this.forget(seat));
   }
 
   #schedule(): void {
@@ -252,21 +273,35 @@ export class SharedLease {
       Math.min(paceMs / 3, (paceMs / 32) * 2 ** Math.min(this.#failures, 5)) *
       (0.75 + 0.5 * this.#clock.random());
     const delay = this.#failures > 0 ? retryMs : paceMs - this.ageMs;
-    this.#timer = this.#clock.after(delay, () => this.#tick());
+    this.#timer = this.#clock.after(Math.min(delay, this.#untilExpired()), () => this.#tick());
   }
 
   #tick(): void {
-    this.#dropExpired();
-    if (this.#seats.size > 0) this.renew().catch(() => {}); // asked again soon; who needs it will hear
-    else void this.close(this.ttlMs / 4); // strays end with it
+    if (this.#dropExpired()) this.#sweep();
+    if (this.#seats.size === 0) return void this.close(this.ttlMs / 4); // strays end with it
+    if (this.#failures === 0 && !this.#nearlyDue) return this.#schedule();
+    this.renew().catch(() => {}); // asked again soon; who needs it will hear
   }
 
-  /** Terms that ran out are not released by core: nobody else takes their keys away. */
-  #dropExpired(): void {
+  /**
+   * Terms that ran out are not released by core: nobody else takes their keys
+   * away. When the last extension that was handed out is over, nobody leads by it
+   * any more. Waiting for the next renewal would keep the next leader waiting too.
+   */
+  #dropExpired(): boolean {
     const now = this.#clock.now();
-    for (const seat of this.#seats) {
-      if (seat.state === "held" && now > seat.handedOut + this.ttlMs) this.#abandon(seat);
-    }
+    const expired = [...this.#seats].filter(
+      (seat) => seat.state === "held" && now >= seat.handedOut + this.ttlMs,
+    );
+    for (const seat of expired) this.#abandon(seat);
+    return expired.length > 0;
+  }
+
+  /** Milliseconds until the first of them has run out, unless its term is renewed. */
+  #untilExpired(): number {
+    let first = Infinity;
+    for (const seat of this.#seats) if (seat.state === "held") first = Math.min(first, seat.handedOut);
+    return Math.max(1, first + this.ttlMs - this.#clock.now());
   }
 
   /** The seat is nobody's; its key must go, sooner or later. */
@@ -288,10 +323,10 @@ export class SharedLease {
     if (this.#elections.get(seat.election) === seat) this.#elections.delete(seat.election);
   }
 
-  #lose(): void {
+  #lose(why: string): void {
     this.#end("lost");
     this.#retired(this);
-    for (const seat of this.#seats) seat.lose("its lease is gone");
+    for (const seat of this.#seats) seat.lose(why);
   }
 
   #end(how: "lost" | "retired"): void {

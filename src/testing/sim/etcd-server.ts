@@ -20,16 +20,14 @@ import type {
   Transaction,
   TransactionAnswer,
   WatchEvent,
-  WatchNotice,
-  WatchRequest,
 } from "../../backends/etcd/client.js";
 import { EtcdError } from "../../backends/etcd/client/errors.js";
 import type { Clock } from "../../core/clock.js";
 import { limited } from "../../core/waiting.js";
-import type { Link } from "./network.js";
+import { EtcdWatches, within } from "./etcd-watches.js";
+import type { EtcdLink, Timeline } from "./etcd-watches.js";
 import type { Oscillator } from "./oscillator.js";
 import type { Random } from "./random.js";
-import type { Scheduler } from "./scheduler.js";
 
 interface Lease {
   readonly id: bigint;
@@ -38,27 +36,31 @@ interface Lease {
   readonly keys: Set<string>;
 }
 
-interface Watcher {
-  readonly link: Link;
-  readonly request: WatchRequest;
-  readonly sink: (notice: WatchNotice) => void;
-  /** First revision that was not told yet; unknown until it is told where the watch begins. */
-  next: bigint | undefined;
-  stopped: boolean;
+/** What a backup keeps. */
+interface Snapshot {
+  readonly kvs: ReadonlyMap<string, KeyValue>;
+  readonly leases: readonly Pick<Lease, "id" | "ttlSeconds" | "keys">[];
+  readonly revision: bigint;
 }
 
 /** etcd refuses to keep leases shorter than this (1.5 x its election timeout, rounded up). */
 const SHORTEST_LEASE_S = 2;
 /** How late the server may notice that a lease has run out. */
 const EXPIRY_SLACK_MS = 500;
-/** How long a broken watch takes to be noticed and resumed. */
-const RESUME_MS = 2_000;
+/**
+ * Revisions rise by this much, and each life of the store, from one loss of
+ * memory to the next, has a remainder of its own: no number is ever given twice,
+ * so that a token says by itself which key it means.
+ */
+const STEP = 16n;
 
 export interface EtcdServerOptions {
-  readonly scheduler: Scheduler;
-  readonly oscillator: Oscillator;
+  readonly scheduler: Timeline;
+  readonly oscillator: Pick<Oscillator, "mono" | "whenMono">;
   readonly random: Random;
   readonly onChange?: (event: WatchEvent) => void;
+  /** An answer has reached the process that asked. */
+  readonly onAnswer?: (link: EtcdLink, answer: TransactionAnswer) => void;
 }
 
 export class EtcdServer {
@@ -66,28 +68,36 @@ export class EtcdServer {
   readonly deposedFor = new Map<string, number>();
   readonly #options: EtcdServerOptions;
   readonly #kvs = new Map<string, KeyValue>();
-  readonly #log: WatchEvent[] = [];
   readonly #leases = new Map<bigint, Lease>();
-  readonly #watchers = new Set<Watcher>();
-  #revision = 1n;
+  readonly #watches: EtcdWatches;
+  /** Keys that a loss of memory took away, by their create revision. */
+  readonly #forgotten = new Set<bigint>();
+  /** How often it has lost its memory. */
+  #losses = 0n;
+  #revision = STEP;
   #raftTerm = 2n;
 
   constructor(options: EtcdServerOptions) {
     this.#options = options;
+    this.#watches = new EtcdWatches(options.scheduler, options.random, () => this.#revision);
   }
 
   /** The client of one process. */
-  connect(link: Link, clock: Clock): EtcdClient {
+  connect(link: EtcdLink, clock: Clock): EtcdClient {
     const call = <T>(what: string, serve: () => T, limits: CallLimits): Promise<T> =>
       limited(clock, limits.limitMs, limits.signal, `${what} on etcd`, (signal) =>
         link.call(what, serve, signal),
       );
     return {
-      transaction: (transaction, limits) => call("transaction", () => this.#transact(transaction), limits),
+      transaction: async (transaction, limits) => {
+        const answer = await call("transaction", () => this.#transact(transaction), limits);
+        this.#options.onAnswer?.(link, answer);
+        return answer;
+      },
       leaseGrant: (ttl, limits) => call("grant", () => this.#grant(Number(ttl)), limits),
       leaseKeepAlive: (id, limits) => call("keep-alive", () => this.#keepAlive(id, link), limits),
       leaseRevoke: (id, limits) => call("revoke", () => this.#revoke(id), limits),
-      watch: (request, sink) => this.#watch(link, request, sink),
+      watch: (request, sink) => this.#watches.watch(link, request, sink),
       [Symbol.asyncDispose]: async () => {},
     };
   }
@@ -96,6 +106,48 @@ export class EtcdServer {
   has(createRevision: bigint): boolean {
     for (const kv of this.#kvs.values()) if (kv.createRevision === createRevision) return true;
     return false;
+  }
+
+  /** Whether the key that was created at this revision was lost with the store's memory. */
+  forgot(createRevision: bigint): boolean {
+    return this.#forgotten.has(createRevision) && !this.has(createRevision);
+  }
+
+  get revision(): bigint {
+    return this.#revision;
+  }
+
+  backUp(): Snapshot {
+    const leases = [...this.#leases.values()].map(({ id, ttlSeconds, keys }) => ({
+      ...{ id, ttlSeconds, keys: new Set(keys) },
+    }));
+    return { kvs: new Map(this.#kvs), leases, revision: this.#revision };
+  }
+
+  /** The store goes back to an earlier state; without one it has forgotten all. Leases are given their full time. */
+  restore({ kvs, leases, revision }: Snapshot = { kvs: new Map(), leases: [], revision: 0n }): void {
+    const before = [...this.#kvs.values()];
+    this.#losses++;
+    this.#kvs.clear();
+    for (const [key, kv] of kvs) this.#kvs.set(key, kv);
+    this.#leases.clear();
+    for (const { keys, ...lease } of leases) this.#revive({ ...lease, expiresAt: 0, keys: new Set(keys) });
+    this.#revision = (revision / STEP) * STEP + STEP + this.#losses;
+    this.#raftTerm++;
+    for (const { createRevision } of before)
+      if (!this.has(createRevision)) this.#forgotten.add(createRevision);
+    this.#watches.forget();
+  }
+
+  /** An operator writes until the revision is above this one. */
+  raise(revision: bigint): void {
+    while (this.#revision <= revision) this.#revision += STEP;
+  }
+
+  /** Removes a key by hand. */
+  remove(key: string): void {
+    const change = this.#delete(key, this.#revision + STEP);
+    if (change !== null) this.#commit(this.#revision + STEP, [change]);
   }
 
   /** The cluster changed its leader. Leases are given their full time again, as etcd does. */
@@ -127,7 +179,7 @@ export class EtcdServer {
     const succeeded = transaction.when.every((comparison) => this.#holds(comparison));
     const changes: WatchEvent[] = [];
     // One transaction is one revision, however many keys it touches.
-    const next = this.#revision + 1n;
+    const next = this.#revision + STEP;
     const operations = succeeded ? transaction.then : transaction.otherwise;
     for (const operation of operations) this.#checkLease(operation);
     const results = operations.map((operation) => {
@@ -178,24 +230,25 @@ export class EtcdServer {
 
   #commit(revision: bigint, changes: WatchEvent[]): void {
     this.#revision = revision;
-    for (const change of changes) {
-      this.#log.push(change);
-      this.#options.onChange?.(change);
-    }
-    for (const watcher of [...this.#watchers]) this.#tell(watcher);
+    for (const change of changes) this.#options.onChange?.(change);
+    this.#watches.committed(changes);
   }
 
   #grant(ttlSeconds: number): LeaseGrant {
     const granted = Math.max(SHORTEST_LEASE_S, ttlSeconds);
     const id = BigInt(`0x${this.#options.random.hex(15)}`) + 1n;
     const lease = { id, ttlSeconds: granted, expiresAt: 0, keys: new Set<string>() };
-    this.#leases.set(id, lease);
-    this.#extend(lease);
-    this.#await(lease);
+    this.#revive(lease);
     return { id, ttl: BigInt(granted) };
   }
 
-  #keepAlive(id: bigint, link: Link): LeaseLife {
+  #revive(lease: Lease): void {
+    this.#leases.set(lease.id, lease);
+    this.#extend(lease);
+    this.#await(lease);
+  }
+
+  #keepAlive(id: bigint, link: EtcdLink): LeaseLife {
     const lease = this.#leases.get(id);
     const ttl = BigInt(lease?.ttlSeconds ?? 0);
     if (this.#options.scheduler.now < (this.deposedFor.get(link.process.node.id) ?? 0)) {
@@ -213,7 +266,7 @@ export class EtcdServer {
     const lease = this.#leases.get(id);
     if (lease === undefined) return;
     this.#leases.delete(id);
-    const revision = this.#revision + 1n;
+    const revision = this.#revision + STEP;
     const changes: WatchEvent[] = [];
     for (const key of lease.keys) {
       const change = this.#delete(key, revision);
@@ -232,75 +285,11 @@ export class EtcdServer {
     const { oscillator, scheduler, random } = this.#options;
     const time = oscillator.whenMono(lease.expiresAt) + Math.max(0, random.next() - 0.3) * EXPIRY_SLACK_MS;
     scheduler.quietly(time, () => {
-      if (!this.#leases.has(lease.id)) return;
+      if (this.#leases.get(lease.id) !== lease) return;
       if (oscillator.mono(scheduler.now) >= lease.expiresAt) this.#revoke(lease.id);
       else this.#await(lease);
     });
   }
-
-  #watch(link: Link, request: WatchRequest, sink: (notice: WatchNotice) => void): () => void {
-    const watcher: Watcher = { link, request, sink, next: request.startRevision, stopped: false };
-    const stop = new AbortController();
-    const arm = (): void => {
-      if (watcher.stopped) return;
-      this.#watchers.add(watcher);
-      this.#tell(watcher);
-    };
-    // Arming takes a round trip; one that gets lost is tried again, like a stream that broke.
-    link.call("watch", arm, stop.signal).catch(() => this.#resume(watcher));
-    return () => {
-      watcher.stopped = true;
-      this.#watchers.delete(watcher);
-      stop.abort();
-    };
-  }
-
-  /** Tells what was not told yet. If that gets lost the stream is broken: nothing more comes before it is resumed. */
-  #tell(watcher: Watcher): void {
-    const { link } = watcher;
-    if (!link.process.alive || watcher.stopped) return void this.#watchers.delete(watcher);
-    const notice = this.#news(watcher);
-    if (notice === undefined) {
-      if (this.#watchers.has(watcher)) watcher.next = this.#revision + 1n;
-      return;
-    }
-    const told = link.notify(() => {
-      if (!watcher.stopped) watcher.sink(notice);
-    });
-    if (!told && link.breaks()) {
-      this.#watchers.delete(watcher);
-      this.#resume(watcher);
-    } else watcher.next = this.#revision + 1n;
-  }
-
-  #news({ request, next }: Watcher): WatchNotice | undefined {
-    if (next === undefined) return { kind: "standing", revision: this.#revision };
-    const events = this.#since(next).filter(
-      ({ type, kv }) => within(kv.key, request) && request.skip !== `${type}s`,
-    );
-    return events.length === 0 ? undefined : { kind: "events", events };
-  }
-
-  /** What happened from this revision on. The log grows at its end alone: only that is looked at. */
-  #since(revision: bigint): WatchEvent[] {
-    let first = this.#log.length;
-    while (first > 0 && this.#log[first - 1]!.kv.modRevision >= revision) first--;
-    return this.#log.slice(first);
-  }
-
-  /** Half of the broken streams are noticed in a while; the others hang for good. */
-  #resume(watcher: Watcher): void {
-    if (watcher.stopped || !watcher.link.process.alive || watcher.link.coin()) return;
-    const { scheduler, random } = this.#options;
-    scheduler.quietly(scheduler.now + random.next() * RESUME_MS, () => {
-      this.#watchers.add(watcher);
-      this.#tell(watcher);
-    });
-  }
-}
-
-function within(key: string, { key: from, rangeEnd }: { key: string; rangeEnd?: string }): boolean {
-  return rangeEnd === undefined ? key === from : key >= from && key < rangeEnd;
 }
 
 function valueOf(kv: KeyValue, target: Comparison["target"]): bigint {

@@ -1,0 +1,169 @@
+/**
+ * Are the keys of these seats still in the store, and the keys they wait for? A
+ * renewal of the lease counts only for the keys that were seen after it was
+ * asked for: a key can vanish while the lease lives on (deleted by hand, restore
+ * of a backup), and a watch can miss that.
+ */
+import type { Extension } from "../../core/backend.js";
+import { ConclaveError, isRetriable } from "../../core/errors.js";
+import type { CallLimits, EtcdClient, KeyValue, Operation, TransactionAnswer } from "./client.js";
+import type { Seat } from "./seat.js";
+
+/** etcd takes 128 operations in a transaction, unless it was told otherwise. */
+const MOST_OPERATIONS = 120;
+/** Transactions under way at once, for a lease with thousands of keys. */
+const AT_ONCE = 8;
+
+export interface Verification {
+  /** Raft term of the answer that extended the lease: an answer of another term proves nothing about it. */
+  readonly raftTerm: bigint;
+  /** What a key that is still there is extended by; `undefined`: nothing, the keys are only counted. */
+  readonly extension: Extension | undefined;
+  readonly limits: CallLimits;
+}
+
+export interface Verified {
+  /** How many of the seats still have their key. */
+  readonly present: number;
+  /** The lowest revision among the answers. */
+  readonly revision: bigint;
+}
+
+/**
+ * Asks the cluster about all of the seats, in as many transactions as it takes;
+ * `anyKey` is read if there are none. Seats whose key is gone are lost by it. If
+ * some could not be asked about it throws, after all others were dealt with.
+ */
+export async function verifyKeys(
+  client: EtcdClient,
+  seats: readonly Seat[],
+  anyKey: string,
+  verification: Verification,
+): Promise<Verified> {
+  const parts = split(seats);
+  const verified: Verified[] = [];
+  const failures: unknown[] = [];
+  const work = async (): Promise<void> => {
+    for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
+      try {
+        verified.push(await verifyPart(client, part, anyKey, verification));
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_ONCE, parts.length) }, work));
+  if (failures.length > 0) throw failures[0];
+  return verified.reduce((all, one) => ({
+    present: all.present + one.present,
+    revision: one.revision < all.revision ? one.revision : all.revision,
+  }));
+}
+
+/** What is asked about one seat, and its token before the question: one that joins meanwhile may not have been seen. */
+interface Question {
+  readonly seat: Seat;
+  readonly token: bigint | undefined;
+  readonly operations: readonly Operation[];
+}
+
+/** Never none at all: a transaction without a range would be answered locally. */
+function split(seats: readonly Seat[]): Question[][] {
+  const parts: Question[][] = [[]];
+  let operations = 0;
+  for (const question of seats.map(questionOf)) {
+    if (operations + question.operations.length > MOST_OPERATIONS) {
+      parts.push([]);
+      operations = 0;
+    }
+    parts.at(-1)?.push(question);
+    operations += question.operations.length;
+  }
+  return parts;
+}
+
+function questionOf(seat: Seat): Question {
+  const { key, token, predecessor } = seat;
+  const keys = predecessor === undefined ? [key] : [key, predecessor.key];
+  return { seat, token, operations: keys.map((each) => ({ kind: "range", key: each, keysOnly: true })) };
+}
+
+async function verifyPart(
+  client: EtcdClient,
+  part: readonly Question[],
+  anyKey: string,
+  verification: Verification,
+): Promise<Verified> {
+  const asked = part.flatMap(({ operations }) => operations);
+  const then: readonly Operation[] =
+    asked.length > 0 ? asked : [{ kind: "range", key: anyKey, keysOnly: true }];
+  try {
+    const answer = await client.transaction({ when: [], then, otherwise: [] }, verification.limits);
+    if (answer.results.length !== then.length)
+      throw new ConclaveError("unavailable", "etcd did not answer all it was asked; asking again");
+    assertSameTerm(verification.raftTerm, answer);
+    return { present: compare(part, answer, verification.extension), revision: answer.revision };
+  } catch (error) {
+    if (isRetriable(error)) throw error;
+    if (part.length === 1) part[0]?.seat.refuse(error);
+    if (part.length < 2) throw error;
+    return verifyApart(client, part, anyKey, verification, error);
+  }
+}
+
+/** A refusal may concern one election alone: the others, and those who lead in them, must not pay for it. */
+async function verifyApart(
+  client: EtcdClient,
+  part: readonly Question[],
+  anyKey: string,
+  verification: Verification,
+  refusal: unknown,
+): Promise<Verified> {
+  const apart = part.map((one) => verifyPart(client, [one], anyKey, verification));
+  const settled = await Promise.allSettled(apart);
+  const verified = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const unknown = settled.find((one) => one.status === "rejected" && isRetriable(one.reason));
+  if (unknown?.status === "rejected") throw unknown.reason;
+  if (verified.length === 0) throw refusal;
+  const revisions = verified.map(({ revision }) => revision);
+  return {
+    present: verified.reduce((sum, { present }) => sum + present, 0),
+    revision: revisions.reduce((lowest, each) => (each < lowest ? each : lowest)),
+  };
+}
+
+function assertSameTerm(raftTerm: bigint, answer: TransactionAnswer): void {
+  if (raftTerm === answer.raftTerm) return;
+  throw new ConclaveError(
+    "unavailable",
+    `etcd's leader changed during a renewal (raft terms ${raftTerm} and ${answer.raftTerm}); it does not count, asking again`,
+  );
+}
+
+/** What the cluster agreed on, against what each seat takes for granted. Returns how many keys are still there. */
+function compare(
+  part: readonly Question[],
+  answer: TransactionAnswer,
+  extension: Extension | undefined,
+): number {
+  let present = 0;
+  let at = 0;
+  for (const { seat, token, operations } of part) {
+    const own = answer.results[at]?.kvs[0];
+    const ahead = operations.length > 1 ? answer.results[at + 1]?.kvs[0] : undefined;
+    at += operations.length;
+    // Whatever the revision: after a restore it can be lower than our token, and the key is gone all the same.
+    if (token !== undefined && own?.createRevision === token) {
+      present++;
+      if (extension !== undefined) seat.extension = extension;
+    } else if (token !== undefined) seat.lose("its key is gone");
+    if (operations.length > 1) seat.met(ahead);
+    if (operations.length > 1 && seat.predecessor !== undefined && !isStill(seat.predecessor, ahead))
+      seat.ring();
+  }
+  return present;
+}
+
+function isStill(expected: { readonly createRevision: bigint }, kv: KeyValue | undefined): boolean {
+  return kv?.createRevision === expected.createRevision;
+}
