@@ -3,7 +3,7 @@ import { readHistory } from "../cron/index.js";
 import type { Run } from "../cron/index.js";
 import { runFields } from "./cron-lines.js";
 import { EXIT } from "./failure.js";
-import { output, printable } from "./output.js";
+import { output } from "./output.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
@@ -17,7 +17,8 @@ Examples:
   $ conclave cron status call-list
   $ conclave cron status call-list --json --lock-dir /var/lib/billing
 
-Exit codes: 0 there is a history; 1 nobody has run this schedule yet; 2 bad usage; 3 store unreachable.`;
+Exit codes: 0 there is a history; 1 nobody has run this schedule yet; 2 bad usage; 3 store unreachable;
+4 any other fault.`;
 
 export function addCronStatus(cron: Command, done: (code: number) => void): void {
   const command = cron
@@ -41,15 +42,15 @@ async function status(name: string, options: StatusOptions): Promise<number> {
   const ledger = await readHistory(store.backend, name, stop.signal);
   const out = output();
   if (ledger === null) {
-    if (options.json !== true) out.line(printable(`nobody has run "${name}" yet, in ${store.where}`));
+    if (options.json !== true) out.line(`nobody has run "${name}" yet, in ${store.where}`);
     return EXIT.no;
   }
   if (options.json === true) {
-    for (const run of ledger.runs) out.line(printable(JSON.stringify({ schedule: name, ...runFields(run) })));
+    for (const run of ledger.runs) out.line(JSON.stringify({ schedule: name, ...runFields(run) }));
     return EXIT.ok;
   }
-  out.line(printable(`"${name}" has dealt with everything up to ${new Date(ledger.cursor).toISOString()}`));
-  for (const run of ledger.runs) out.line(printable(row(run)));
+  out.line(`"${name}" has dealt with everything up to ${new Date(ledger.cursor).toISOString()}`);
+  for (const run of ledger.runs) out.line(row(run));
   return EXIT.ok;
 }
 

@@ -12,7 +12,7 @@ import { EXIT, UsageError } from "./failure.js";
 import { errorFields } from "./lines.js";
 import type { LogFormat } from "./log.js";
 import { addPassEnvOption, countOption, durationOption } from "./options.js";
-import { clockTime, output, printable } from "./output.js";
+import { clockTime, output } from "./output.js";
 import { candidateId } from "./candidacy.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
@@ -44,7 +44,8 @@ environment, but not what the store is opened with. If office is lost, or this p
 and all it started are ended before another can lead. Told to stop, this program sends SIGTERM and soon SIGKILL.
 at-most-once: if the leader dies on an instant, it is missed and reported.
 at-least-once: the next leader runs it again, with CONCLAVE_ATTEMPT 2.
-Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 126 not executable; 127 not found.`;
+Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 4 any other fault; 126 not executable;
+127 not found.`;
 
 export function addCron(program: Command, done: (code: number) => void): void {
   const command = program
@@ -134,7 +135,7 @@ function report(replica: Schedule, format: LogFormat, where: string): void {
   const line = (event: string, fields: Record<string, unknown>, text: string): void => {
     const at = Date.now();
     const json = JSON.stringify({ event, at, schedule: replica.name, ...fields });
-    out.line(format === "json" ? printable(json) : printable(`${clockTime(at)} ${replica.name}: ${text}`));
+    out.line(format === "json" ? json : `${clockTime(at)} ${replica.name}: ${text}`);
   };
   const about = (event: string, verb: string) => (told: { run: Run }) =>
     line(event, runFields(told.run), runText(told.run, verb));

@@ -49,7 +49,7 @@ each time another one takes over, and how long that took is printed. The address
 page that shows the same, with buttons to resign, kill, freeze and cut off nodes: the first click and you direct.
 The page's other half is the double dialer: five instances, one list of calls at 9:00, with Conclave and without.
 Ctrl-C ends it; nothing is left behind.
-Exit codes: 0 it went as it should, or was stopped; 1 it did not; 2 bad usage.`;
+Exit codes: 0 it went as it should, or was stopped; 2 bad usage; 4 it did not go as it should.`;
 
 export function addDemo(program: Command, done: (code: number) => void): void {
   program
@@ -115,7 +115,10 @@ async function demo(options: DemoOptions): Promise<number> {
   const out = output();
   const names = Array.from({ length: options.nodes }, (_, index) => `node${index + 1}`);
   const { leaseDuration: ttlMs } = options;
-  using stop = stopOnSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => out.line("\nstopping…"));
+  using stop = stopOnSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => {
+    out.line("");
+    out.line("stopping…");
+  });
   const printer = new Printer(out);
   const stage = await Stage.open({
     names,

@@ -1,17 +1,30 @@
 /** Exit codes, and the one line that goes with a bad one. */
 import { describe, isConclaveError } from "../core/errors.js";
+import { redact } from "./secrets.js";
 
 export const EXIT = {
   ok: 0,
   /** The answer is no: nobody leads, or not elected, or office lost. */
   no: 1,
   usage: 2,
-  /** The store could not be asked. */
+  /** Not known: the store could not be asked, refused us, or holds something that is not ours. */
   unreachable: 3,
+  /** Anything else: a fault that nobody foresaw, or output that could not be written. It says nothing about who leads. */
+  fault: 4,
 } as const;
 
 /** The command line does not make sense. */
 export class UsageError extends Error {}
+
+/** A signal has ended the command before it was done. */
+export class Stopped extends Error {
+  readonly exitCode: number;
+
+  constructor(signal: string, number: number) {
+    super(`stopped by ${signal}`);
+    this.exitCode = 128 + number;
+  }
+}
 
 /** The library's names of options, as the flags they come from. */
 const FLAGS: ReadonlyMap<string, string> = new Map([
@@ -25,7 +38,8 @@ const FLAGS: ReadonlyMap<string, string> = new Map([
 
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UsageError) return EXIT.usage;
-  if (!isConclaveError(error)) return EXIT.no;
+  if (error instanceof Stopped) return error.exitCode;
+  if (!isConclaveError(error)) return EXIT.fault;
   switch (error.code) {
     case "invalid":
     case "unsupported":
@@ -34,18 +48,19 @@ export function exitCodeOf(error: unknown): number {
     case "unavailable":
     case "forbidden":
     case "conflict":
+    case "token-regression":
       return EXIT.unreachable;
-    case "state":
     case "not-leader":
     case "stale-leader":
-    case "token-regression":
       return EXIT.no;
+    case "state":
+      return EXIT.fault;
   }
 }
 
 /** One line, in the words of the command line. */
 export function failureLine(error: unknown): string {
-  const text = describe(error).replace(/\s*\n\s*/g, " ");
+  const text = redact(describe(error));
   if (!isConclaveError(error) || error.code !== "invalid") return text;
   return text.replace(/\b[a-zA-Z]+Ms\b/g, (word) => FLAGS.get(word) ?? word);
 }

@@ -3,7 +3,7 @@ import type { Leader } from "../core/backend.js";
 import { Election } from "../core/election.js";
 import { EXIT } from "./failure.js";
 import { leaderLine } from "./lines.js";
-import { output, printable } from "./output.js";
+import { output } from "./output.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
@@ -18,7 +18,7 @@ Examples:
   $ conclave leader nightly-bill --json --lock-dir /var/lib/billing
   $ if conclave leader nightly-bill >/dev/null; then echo "someone leads"; fi
 
-Exit codes: 0 someone leads; 1 nobody leads; 2 bad usage; 3 the store could not be asked.`;
+Exit codes: 0 someone leads; 1 nobody leads; 2 bad usage; 3 the store could not be asked; 4 any other fault.`;
 
 export function addLeader(program: Command, done: (code: number) => void): void {
   const command = program
@@ -41,7 +41,7 @@ async function leader(name: string, options: LeaderOptions): Promise<number> {
   const out = output();
   const text =
     options.json === true ? JSON.stringify(leaderLine(name, found)) : sentence(name, found, store.where);
-  out.line(printable(text));
+  out.line(text);
   return found === null ? EXIT.no : EXIT.ok;
 }
 

@@ -49,7 +49,7 @@ export function termLine(event: LineEvent, term: Term, at: number = preciseNow()
 }
 
 export function endedLine(term: Term, end: TermEnd, at: number): Line {
-  return { ...termLine("ended", term, at), reason: end.reason, detail: end.detail };
+  return { ...termLine("ended", term, at), reason: end.reason, detail: redact(end.detail) };
 }
 
 export function leaderLine(election: string, leader: Leader | null): Line {
@@ -65,7 +65,7 @@ export function leaderLine(election: string, leader: Leader | null): Line {
 
 /** What an error adds to a line. */
 export function errorFields(error: unknown): Pick<Line, "reason" | "code"> {
-  const reason = redact(describe(error).replace(/\s*\n\s*/g, " "));
+  const reason = redact(describe(error));
   return isConclaveError(error) ? { reason, code: error.code } : { reason };
 }
 

@@ -33,7 +33,7 @@ The command finds CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_ID in its envir
 with. Signals to this program are passed on to it; the lock is given back when it and all it started have ended.
 If the lock is lost, or this program is killed or stopped, they are ended before anyone else can hold the lock.
 Exit codes: the command's own, 128+n if signal n ended it; 1 the lock was not free, or was lost; 2 bad usage;
-3 store unreachable; 126 not executable; 127 not found.`;
+3 not known whether the lock is free, or store unreachable; 4 any other fault; 126 not executable; 127 not found.`;
 
 export function addLock(program: Command, done: (code: number) => void): void {
   const command = program
@@ -91,8 +91,8 @@ async function lockCommand(name: string, words: string[], options: LockCommandOp
       say(`lock "${name}" was lost: ${outcome.why}; the command was ended`);
       return EXIT.no;
     case "late":
-      if (notes.fault !== undefined) {
-        say(`lock "${name}" could not be had in time, and whether it is free is not known: ${notes.fault}`);
+      if (notes.unknown !== undefined) {
+        say(`timed out waiting for lock "${name}"; whether it is held is not known: ${notes.unknown}`);
         return EXIT.unreachable;
       }
       say(`lock "${name}" is held by someone else`);
@@ -110,18 +110,18 @@ const PASSING: ReadonlySet<string> = new Set<ErrorCode>(["timeout", "unavailable
 class LockNotes implements Notes {
   readonly #say: (text: string) => void;
   #said: string | undefined;
-  /** Nothing was heard of the lock since. */
-  fault: string | undefined;
+  /** Why it is not known whether someone holds the lock. `undefined`: someone does, by the last answer of the store. */
+  unknown: string | undefined = "the store has not answered yet";
 
   constructor(say: (text: string) => void) {
     this.#say = say;
   }
 
   line({ event, token, reason, code }: Line): void {
-    if (event === "leader" || event === "elected") this.fault = undefined;
+    if (event === "leader" || event === "elected") this.unknown = undefined;
     // While the command runs its lines come first, and ours could wait for its reader.
     if (event !== "error" || token !== null || reason === undefined) return;
-    this.fault = reason;
+    this.unknown = reason;
     // What does not pass ends the wait, and is told at the end.
     if (code !== undefined && !PASSING.has(code)) return;
     if (this.#said !== reason) this.#say(`${reason}; trying again`);

@@ -2,7 +2,7 @@
 import type { Leader } from "../core/backend.js";
 import type { Line } from "./lines.js";
 import type { Colour, Out } from "./output.js";
-import { clockTime, paint, printable } from "./output.js";
+import { clockTime } from "./output.js";
 
 interface Status {
   readonly at: number;
@@ -31,7 +31,7 @@ export function openLog(format: LogFormat, out: Out, id: string, self?: string):
 
 function jsonLog(out: Out): Log {
   return {
-    line: (line) => out.line(printable(JSON.stringify(line))),
+    line: (line) => out.line(JSON.stringify(line)),
     status: () => {},
     note: () => {},
   };
@@ -52,10 +52,9 @@ const HEADLINE = 16;
 
 function textLog(out: Out, id: string, self: string | undefined): Log {
   const print = (at: number, look: Look, millis: boolean): void => {
-    const headline = paint(out, look.colour, look.headline.padEnd(HEADLINE));
-    out.line(
-      `${look.icon} [${id}] ${headline}  ${paint(out, "grey", clockTime(at, millis))}  ${printable(look.rest)}`,
-    );
+    const headline = { colour: look.colour, text: look.headline.padEnd(HEADLINE) };
+    const time = { colour: "grey", text: clockTime(at, millis) } as const;
+    out.line(`${look.icon} [${id}] `, headline, "  ", time, `  ${look.rest}`);
   };
   let lastError: Line | undefined;
   const isNews = (line: Line): boolean => {
@@ -72,7 +71,7 @@ function textLog(out: Out, id: string, self: string | undefined): Log {
       if (isNews(line)) print(line.at, lookOf(line), true);
     },
     status: (status) => print(status.at, statusLook(status), false),
-    note: (text) => out.line(paint(out, "grey", printable(text))),
+    note: (text) => out.line({ colour: "grey", text }),
   };
 }
 

@@ -1,12 +1,21 @@
 #!/usr/bin/env node
+import { EXIT, failureLine } from "./failure.js";
+import { output } from "./output.js";
 import { main } from "./program.js";
+import { surviveLostOutput } from "./writing.js";
 
 /** A client library that leaves something open must not keep the command from ending. */
 const PATIENCE_MS = 2_000;
 
-// A reader that went away (`| head -1`) is no reason for a stack trace; commands stop when they notice.
-process.stdout.on("error", () => {});
-process.stderr.on("error", () => {});
+surviveLostOutput();
+/** `exec` has codes of its own: a low one would be taken for the command's. */
+const FAULT = process.argv[2] === "exec" ? 125 : EXIT.fault;
+
+// Node would exit with 1, which means "nobody leads", and print whatever the error holds.
+process.on("uncaughtException", (error) => {
+  output(process.stderr).line(`conclave: unexpected fault: ${failureLine(error)}`);
+  process.exit(FAULT);
+});
 
 process.exitCode = await main(process.argv.slice(2));
 setTimeout(() => process.exit(), PATIENCE_MS).unref();

@@ -1,12 +1,14 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
+import { encodeKey } from "../backends/file/names.js";
 import { Election } from "../core/election.js";
+import { checkName } from "../core/names.js";
 import { EXIT, UsageError } from "./failure.js";
 import { errorLine, leaderLine } from "./lines.js";
 import { openLog } from "./log.js";
 import { durationOption } from "./options.js";
-import { output } from "./output.js";
+import { isDumb, output } from "./output.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { Store, StoreOptions } from "./store.js";
@@ -26,9 +28,9 @@ Examples:
   $ conclave observe --watch                       all elections of a directory
 
 The first line is the present state, then comes every change that is seen; a fast change can be skipped.
-With --watch one table is drawn again in place; without a terminal it is lines all the same.
+With --watch one table is drawn again in place; without a terminal that can do that, lines are printed all the same.
 Faults of the store are reported and waited out. Ctrl-C or SIGTERM ends it with exit code 0.
-Exit codes: 0 stopped on request; 2 bad usage.`;
+Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 4 any other fault, or output was lost.`;
 
 export function addObserve(program: Command, done: (code: number) => void): void {
   const command = program
@@ -60,7 +62,7 @@ async function observe(names: readonly string[], options: ObserveOptions): Promi
   using stop = stopOnSignals();
   const { signal } = stop;
   const retryMs = options.retryPeriod;
-  if (options.watch === true && options.json !== true && process.stdout.isTTY) {
+  if (options.watch === true && options.json !== true && process.stdout.isTTY && !isDumb()) {
     output().line(`elections live in ${store.where}`);
     const all = async (): Promise<readonly string[]> => (names.length > 0 ? names : await listed(store));
     await watchTable({ store, names: all, retryMs, terminal: process.stdout, signal });
@@ -70,7 +72,9 @@ async function observe(names: readonly string[], options: ObserveOptions): Promi
   log.note(`elections live in ${store.where}`);
   const chosen = names.length > 0 ? names : await listed(store);
   if (chosen.length === 0) throw new UsageError(`there is no election in ${store.where} yet: name one`);
-  await Promise.all(chosen.map((name) => lines(name, store, options, signal)));
+  const followed = await Promise.allSettled(chosen.map((name) => lines(name, store, options, signal)));
+  // One that cannot be followed does not end the others.
+  for (const one of followed) if (one.status === "rejected" && !signal.aborted) throw one.reason;
   return EXIT.ok;
 }
 
@@ -83,10 +87,18 @@ async function lines(
   await using election = new Election({ name, backend: store.backend, retryMs: options.retryPeriod });
   const log = openLog(options.json === true ? "json" : "text", output(), name);
   election.on("error", ({ error }) => log.line(errorLine(name, null, null, error)));
-  for await (const leader of election.observe({ signal })) log.line(leaderLine(name, leader));
+  try {
+    for await (const leader of election.observe({ signal })) log.line(leaderLine(name, leader));
+  } catch (error) {
+    log.line(errorLine(name, null, null, error));
+    throw error;
+  }
 }
 
-/** The elections of a directory whose names can be read off it; very long ones are stored as a hash. */
+/**
+ * The elections of a directory whose names can be read off it; very long ones
+ * are stored as a hash. Folders that no election could have made are left out.
+ */
 async function listed({ directory }: Store): Promise<string[]> {
   if (directory === undefined) return [];
   const names = await readdir(join(directory, "elections")).catch(() => []);
@@ -94,9 +106,9 @@ async function listed({ directory }: Store): Promise<string[]> {
 }
 
 function nameOf(folder: string): string[] {
-  if (!folder.startsWith("n-")) return [];
   try {
-    return [decodeURIComponent(folder.slice(2))];
+    const name = checkName(decodeURIComponent(folder.slice(2)));
+    return encodeKey(name) === folder ? [name] : [];
   } catch {
     return [];
   }

@@ -1,10 +1,12 @@
-/** Where lines go. Everything that is printed passes here, so that secrets are struck out in one place. */
-import { redact } from "./secrets.js";
+/** Where lines go. Everything that is printed passes here, so that text from others cannot steer a terminal. */
+import { printable } from "../core/printable.js";
 
 export interface Out {
-  line(text: string): void;
-  readonly colour: boolean;
+  line(...parts: readonly Part[]): void;
 }
+
+/** A piece of a line, plain or in a colour. */
+export type Part = string | { readonly colour: Colour; readonly text: string };
 
 export type Colour = "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "grey" | "bold";
 
@@ -20,25 +22,28 @@ const CODES: Readonly<Record<Colour, number>> = {
 };
 
 export function output(stream: NodeJS.WriteStream = process.stdout): Out {
-  const { NO_COLOR, TERM } = process.env;
-  const plain = (NO_COLOR !== undefined && NO_COLOR !== "") || TERM === "dumb";
-  return {
-    line: (text) => void stream.write(`${redact(text)}\n`),
-    colour: stream.isTTY && !plain,
-  };
+  const colour = stream.isTTY && takesColour();
+  return { line: (...parts) => void stream.write(`${render(parts, colour)}\n`) };
 }
 
-export function paint(out: Out, colour: Colour, text: string): string {
-  return out.colour ? `\u001b[${CODES[colour]}m${text}\u001b[0m` : text;
+/** Whether a terminal wants colour, by the environment. */
+export function takesColour(): boolean {
+  return (process.env["NO_COLOR"] ?? "") === "" && !isDumb();
 }
 
-/** Characters that could steer a terminal, or turn text around. */
-// oxlint-disable-next-line no-control-regex -- control characters are what we look for
-const STEERING = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+/** A terminal that understands no control sequences at all. */
+export function isDumb(): boolean {
+  return process.env["TERM"] === "dumb";
+}
 
-/** Text from elsewhere (a record, a URL, a flag), harmless to a terminal. Inside JSON it stays JSON. */
-export function printable(text: string): string {
-  return text.replace(STEERING, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+export function render(parts: readonly Part[], colour: boolean): string {
+  return parts
+    .map((part) => {
+      if (typeof part === "string") return printable(part);
+      const text = printable(part.text);
+      return colour ? `\u001b[${CODES[part.colour]}m${text}\u001b[0m` : text;
+    })
+    .join("");
 }
 
 /** `13:02:11`, or with milliseconds `13:02:11.042`, in local time. */

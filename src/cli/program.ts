@@ -8,9 +8,10 @@ import { EXIT, exitCodeOf, failureLine } from "./failure.js";
 import { addLeader } from "./leader.js";
 import { addLock } from "./lock.js";
 import { addObserve } from "./observe.js";
+import { printable } from "../core/printable.js";
 import { output } from "./output.js";
 import { addRun } from "./run.js";
-import { redact, rememberSecrets } from "./secrets.js";
+import { redact } from "./secrets.js";
 import { addServe } from "./serve.js";
 import { similarFlag } from "./suggest.js";
 
@@ -33,7 +34,6 @@ const UNKNOWN_COMMAND = "error: unknown command '";
 
 /** Runs a command line, `argv` without the program's name. Returns the exit code. Never throws. */
 export async function main(argv: readonly string[]): Promise<number> {
-  for (const argument of argv) rememberSecrets(argument);
   let code: number = EXIT.ok;
   const program = build((result) => (code = result));
   try {
@@ -65,7 +65,9 @@ function build(done: (code: number) => void): Command {
         // Said later, with a better suggestion: Commander knows only one of the two names a flag can have.
         if (text.startsWith(UNKNOWN_FLAG)) return;
         const lost = text.startsWith(UNKNOWN_COMMAND) && !text.includes("Did you mean");
-        write(`conclave: ${redact(oneLine(text))}${lost ? " (`conclave --help` lists them)" : ""}\n`);
+        write(
+          `conclave: ${printable(redact(oneLine(text)))}${lost ? " (`conclave --help` lists them)" : ""}\n`,
+        );
       },
     })
     .addHelpText("after", HELP);

@@ -30,7 +30,8 @@ Examples:
   $ conclave run nightly-bill --try || echo "someone else leads"
 
 Ctrl-C or SIGTERM stops the work, gives the office up and exits 0; a second one exits at once.
-Exit codes: 0 stopped on request; 2 bad usage. With --try: 1 not elected, or office lost; 3 store unreachable.`;
+Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 4 any other fault, or output was lost.
+With --try: 1 not elected, or leadership lost; 3 store unreachable.`;
 
 export function addRun(program: Command, done: (code: number) => void): void {
   const command = program

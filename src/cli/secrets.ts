@@ -1,51 +1,62 @@
 /**
- * Credentials in backend URLs never reach a screen or a log, whoever wrote the
- * message they are in. What a URL holds is remembered before anything else looks
- * at it, and struck out of every line that is printed.
+ * Credentials never reach a screen or a log, whoever wrote the message they are
+ * in. Only free text is changed (messages of errors), before it becomes part of
+ * a line: names, tokens and other fields are printed as they are, even if they
+ * equal a password.
  */
+import { MASK, maskSecrets } from "../core/secrets.js";
 
 const known = new Set<string>();
-const MASK = "***";
-/** Striking out shorter ones would make mush of every message; inside a URL they are struck out anyway. */
-const SHORTEST = 3;
-const TELLING = /pass|pwd|secret|token|key|auth|cred/i;
+const TELLING = "(?:pass|pwd|secret|token|key|auth|cred)";
+const TELLING_NAME = new RegExp(TELLING, "i");
+/** `?key=/etc/ssl/key.pem` names a file: hiding it would only hide what is wrong with it. */
+const PATH = /^\.{0,2}\/[^/]+\//;
 
-/** Remembers the credentials of something that may be a URL. */
-export function rememberSecrets(text: string): void {
-  for (const match of text.matchAll(/[a-z][a-z0-9+.-]*:\/\/([^/?#\s]*)@/gi)) {
+const SCHEME = "([a-z][a-z0-9+.-]*:\\/\\/)";
+const USER_INFO = new RegExp(`${SCHEME}[^/?#\\s"']*@`, "gi");
+/** A password with an unescaped `/`, `?` or `#`: what looks like a port is not a number. */
+const ODD_USER_INFO = new RegExp(`${SCHEME}(?=[^/?#\\s"'@:]*:(?!\\d+(?:[/?#,\\s"']|$)))\\S*@`, "gi");
+const PARAMETER = new RegExp(`([?&][^=&#\\s"']*${TELLING}[^=&#\\s"']*=)([^&#\\s"']+)`, "gi");
+
+/** Remembers the credentials of a backend URL, before anything else looks at it. */
+export function rememberSecrets(url: string): void {
+  for (const match of url.matchAll(/[a-z][a-z0-9+.-]*:\/\/(\S*)@/gi)) {
     const userinfo = match[1]!;
-    add(userinfo);
+    rememberSecret(userinfo);
     const colon = userinfo.indexOf(":");
     // A lone user name is often a token.
-    add(colon < 0 ? userinfo : userinfo.slice(colon + 1));
+    if (colon >= 0) rememberSecret(userinfo.slice(colon + 1));
   }
-  for (const match of text.matchAll(/[?&]([^=&#\s]+)=([^&#\s]*)/g)) {
-    if (TELLING.test(match[1]!)) add(match[2]!);
+  for (const [, name, value] of url.matchAll(/[?&]([^=&#\s]+)=([^&#\s]*)/g)) {
+    if (TELLING_NAME.test(name!) && !PATH.test(decoded(value!))) rememberSecret(value!);
   }
 }
 
 /** Remembers a secret that is known to be one. */
 export function rememberSecret(secret: string): void {
-  add(secret);
+  known.add(secret);
+  known.add(decoded(secret));
 }
 
-/** The text without any credential that is known or looks like one. */
+/** Free text without any credential that is known, or that a URL in it holds. */
 export function redact(text: string): string {
-  let clean = text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/?#\s"']*@/gi, `$1${MASK}@`);
-  // Longest first: one may be part of another.
-  for (const secret of [...known].sort((a, b) => b.length - a.length)) clean = clean.replaceAll(secret, MASK);
-  return clean;
+  return maskSecrets(maskUrls(text), known);
 }
 
 /** A backend URL as it may be shown: no user, no password, no parameters. */
 export function showUrl(url: string): string {
-  return redact(url.replace(/[?#].*$/s, "")).replace("***@", "");
+  return maskUrls(url)
+    .replace(`${MASK}@`, "")
+    .replace(/[?#].*$/s, "");
 }
 
-function add(secret: string): void {
-  for (const form of [secret, decoded(secret), encodeURIComponent(decoded(secret))]) {
-    if (form.length >= SHORTEST) known.add(form);
-  }
+function maskUrls(text: string): string {
+  return text
+    .replace(USER_INFO, `$1${MASK}@`)
+    .replace(ODD_USER_INFO, `$1${MASK}@`)
+    .replace(PARAMETER, (whole, name: string, value: string) =>
+      PATH.test(decoded(value)) ? whole : `${name}${MASK}`,
+    );
 }
 
 function decoded(text: string): string {

@@ -42,7 +42,8 @@ Examples:
 Stands in each election and answers for it over HTTP. Answers say how long they may be relied on; when the
 store cannot be asked, the answer is 503, not what was true before. Beyond this machine a token is required.
 Ctrl-C or SIGTERM gives the offices up and exits 0; a second one exits at once.
-Exit codes: 0 stopped on request; 2 bad usage, or the address is taken.`;
+Exit codes: 0 stopped on request; 2 bad usage, or the address is taken; 3 the store could not be opened; 4 any other
+fault, or output was lost.`;
 
 export function addServe(program: Command, done: (code: number) => void): void {
   const command = program

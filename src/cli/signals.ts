@@ -1,4 +1,6 @@
 /** Signals belong to the program, and this is the program. */
+import { Stopped } from "./failure.js";
+import { nobodyReads } from "./writing.js";
 
 export interface Stop extends Disposable {
   /** Aborts at the first signal, or when nobody reads our output any more. */
@@ -17,9 +19,12 @@ export function stopOnSignals(
   const handle = (signal: Ending): void => {
     if (controller.signal.aborted) process.exit(128 + NUMBERS[signal]);
     told(signal);
-    controller.abort(new Error(`stopped by ${signal}`));
+    controller.abort(new Stopped(signal, NUMBERS[signal]));
   };
-  const broken = (): void => controller.abort(new Error("nobody reads the output"));
+  // Any other fault passes (a full disk): an election does not end because its log cannot be written.
+  const broken = (error: Error): void => {
+    if (nobodyReads(error)) controller.abort(new Error("nobody reads the output"));
+  };
   for (const signal of signals) process.on(signal, handle);
   process.stdout.on("error", broken);
   return {

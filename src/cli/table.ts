@@ -1,5 +1,6 @@
 /** The table of `observe --watch`: pure text, made to fit a terminal. */
-import { clockTime, printable } from "./output.js";
+import { printable } from "../core/printable.js";
+import { clockTime } from "./output.js";
 
 export interface TableRow {
   readonly election: string;

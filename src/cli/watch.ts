@@ -75,12 +75,13 @@ export async function watchTable(options: WatchOptions): Promise<void> {
 
 function watch(name: string, { store, retryMs, signal }: WatchOptions, changed: () => void): Watched {
   const election = new Election({ name, backend: store.backend, retryMs });
+  const troubled = (error: unknown): void => {
+    watched.troubledAt = systemClock.now();
+    watched.row = { ...watched.row, trouble: redact(describe(error)) };
+    changed();
+  };
   const follow = async (): Promise<void> => {
-    election.on("error", ({ error }) => {
-      watched.troubledAt = systemClock.now();
-      watched.row = { ...watched.row, trouble: redact(describe(error)).replace(/\s*\n\s*/g, " ") };
-      changed();
-    });
+    election.on("error", ({ error }) => troubled(error));
     for await (const leader of election.observe({ signal })) {
       watched.row = rowAfter(watched.row, leader, systemClock.wall());
       changed();
@@ -95,7 +96,12 @@ function watch(name: string, { store, retryMs, signal }: WatchOptions, changed: 
     trouble: null,
   };
   // `follow` begins with a wait, so that it never runs before this is assigned.
-  const watched: Watched = { election, row, troubledAt: 0, following: Promise.resolve().then(follow) };
+  const watched: Watched = {
+    election,
+    row,
+    troubledAt: 0,
+    following: Promise.resolve().then(follow).catch(troubled),
+  };
   return watched;
 }
 
@@ -127,7 +133,7 @@ class Canvas {
 
   draw(lines: readonly string[]): void {
     const back = this.#height > 0 ? `${ESC}${this.#height}A` : "";
-    this.#terminal.write(`${back}\r${ESC}J${lines.map((line) => `${redact(line)}\n`).join("")}`);
+    this.#terminal.write(`${back}\r${ESC}J${lines.map((line) => `${line}\n`).join("")}`);
     this.#height = lines.length;
   }
 

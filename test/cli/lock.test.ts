@@ -52,7 +52,7 @@ describe("conclave lock", () => {
       "--lock-dir",
       directory,
       "--timeout",
-      "300ms",
+      "2s",
       "--",
       "true",
     ]);
@@ -121,7 +121,7 @@ describe("conclave lock", () => {
     expect(timed.err.split("\n")).toEqual([
       expect.stringMatching(/^conclave: cannot reach etcd .*; trying again$/),
       expect.stringMatching(
-        /^conclave: lock "deploy" could not be had in time.* not known: cannot reach etcd/,
+        /^conclave: timed out waiting for lock "deploy"; .* not known: cannot reach etcd/,
       ),
     ]);
     const tried = await conclave(["lock", "deploy", "--try", ...nobody]);

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Line } from "../../src/cli/lines.js";
 import { type LogFormat, openLog } from "../../src/cli/log.js";
+import { render } from "../../src/cli/output.js";
 
 function printed(format: LogFormat, lines: readonly Line[]): string[] {
   const said: string[] = [];
-  const log = openLog(format, { line: (text) => void said.push(text), colour: false }, "jobs");
+  const log = openLog(format, { line: (...parts) => void said.push(render(parts, false)) }, "jobs");
   for (const line of lines) log.line(line);
   return said;
 }
@@ -34,7 +35,7 @@ test("what a leader publishes is told, if it says more than its name", () => {
 
 test("the status says why it is not known who leads", () => {
   const said: string[] = [];
-  const log = openLog("text", { line: (text) => void said.push(text), colour: false }, "jobs");
+  const log = openLog("text", { line: (...parts) => void said.push(render(parts, false)) }, "jobs");
   const unknown = { at: 0, leading: false, token: null, leader: undefined };
   log.status(unknown);
   log.status({ ...unknown, trouble: "no such user" });

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { formatDuration, parseDuration } from "../../src/cli/duration.js";
-import { exitCodeOf, failureLine, UsageError } from "../../src/cli/failure.js";
+import { exitCodeOf, failureLine, Stopped, UsageError } from "../../src/cli/failure.js";
 import { preciseNow } from "../../src/cli/lines.js";
-import { clockTime, printable } from "../../src/cli/output.js";
+import { clockTime, render } from "../../src/cli/output.js";
 import { redact, rememberSecrets, showUrl } from "../../src/cli/secrets.js";
 import { backendUrl } from "../../src/cli/store.js";
 import { ConclaveError, invalid } from "../../src/core/errors.js";
+import { printable } from "../../src/core/printable.js";
 
 describe("durations", () => {
   it.each([
@@ -71,7 +72,29 @@ describe("secrets", () => {
     );
   });
 
+  it("are struck out of a URL that cannot be read as one", () => {
+    for (const odd of [
+      "etcd://root:pa/ss@host:2379/x",
+      "etcd://root:p?s=s@host:2379/x",
+      "etcd://:p#s@host:2379/x",
+    ])
+      expect(redact(`bad: ${odd}`), odd).toBe("bad: etcd://***@host:2379/x");
+    const harmless = "etcd://host:2379,other:2379/a@b, mailto bob@host, http://host/x@y";
+    expect(redact(harmless)).toBe(harmless);
+  });
+
+  it("of a few characters are left alone outside of URLs: they occur in every message", () => {
+    rememberSecrets("redis://:the@host");
+    expect(redact("the lease of the leader")).toBe("the lease of the leader");
+  });
+
+  it("do not include the path of a key file", () => {
+    rememberSecrets("etcds://host?key=/etc/ssl/client.pem&cert=/etc/ssl/client.crt");
+    expect(redact("cannot read /etc/ssl/client.pem")).toBe("cannot read /etc/ssl/client.pem");
+  });
+
   it("are not part of a URL that is shown", () => {
+    expect(showUrl("etcd://root:p?w@host:2379/prefix?token=x")).toBe("etcd://host:2379/prefix");
     expect(showUrl("etcd://root:pw@host:2379,other:2379/prefix?token=x")).toBe(
       "etcd://host:2379,other:2379/prefix",
     );
@@ -103,8 +126,15 @@ describe("exit codes", () => {
     expect(exitCodeOf(new ConclaveError("unavailable", "x"))).toBe(3);
     expect(exitCodeOf(new ConclaveError("timeout", "x"))).toBe(3);
     expect(exitCodeOf(new ConclaveError("forbidden", "x"))).toBe(3);
-    expect(exitCodeOf(new ConclaveError("state", "x"))).toBe(1);
-    expect(exitCodeOf(new TypeError("x"))).toBe(1);
+    expect(exitCodeOf(new ConclaveError("conflict", "x"))).toBe(3);
+    expect(exitCodeOf(new ConclaveError("token-regression", "x"))).toBe(3);
+    expect(exitCodeOf(new ConclaveError("not-leader", "x"))).toBe(1);
+  });
+
+  it("give what nobody foresaw a code of its own: it is no answer to who leads", () => {
+    for (const error of [new TypeError("x"), new ConclaveError("state", "x"), "thrown", undefined])
+      expect(exitCodeOf(error)).toBe(4);
+    expect(exitCodeOf(new Stopped("SIGTERM", 15))).toBe(143);
   });
 
   it("come with one line in the words of the command line", () => {
@@ -120,7 +150,15 @@ describe("lines", () => {
     expect([...times].sort((a, b) => a - b)).toEqual(times);
   });
 
-  it("cannot steer a terminal", () => {
+  it("cannot steer a terminal, whichever part of them came from elsewhere", () => {
+    const colour = { colour: "red", text: "c\u001bd" } as const;
+    expect(render(["a\u202eb ", colour], false)).toBe("a\\u202eb c\\u001bd");
+    expect(render(["a\u202eb ", colour], true)).toBe("a\\u202eb \u001b[31mc\\u001bd\u001b[0m");
+    // Marks of direction, zero width, tags, separators; not what people write.
+    for (const char of "\u061c\u200b\u200e\u200f\u2028\u2066\u2069\ufeff\u00ad\u{e0041}\ud800")
+      expect(printable(char), JSON.stringify(char)).toMatch(/^(\\u[0-9a-f]{4})+$/);
+    expect(printable("héllo 世界 👑 נשיא e\u0301")).toBe("héllo 世界 👑 נשיא e\u0301");
+    expect(JSON.parse(printable(JSON.stringify("\u{e0041}\u202e")))).toBe("\u{e0041}\u202e");
     expect(printable("a\u001b[2Jb\u009bc\u202ed")).toBe("a\\u001b[2Jb\\u009bc\\u202ed");
     expect(JSON.parse(printable(JSON.stringify({ value: "\u007f\u0000" })))).toEqual({
       value: "\u007f\u0000",

@@ -29,6 +29,24 @@ export interface Access {
   refresh(): Promise<void>;
 }
 
+/** What of these must not appear in a message, also if a server or a proxy quotes the request it refused. */
+export function secretsOf({ authorization, headers, key, passphrase }: Credentials): string[] {
+  const [scheme = "", value = ""] = authorization?.split(/\s+/, 2) ?? [];
+  const basic = scheme.toLowerCase() === "basic" ? Buffer.from(value, "base64").toString("utf8") : "";
+  const password = basic.slice(basic.indexOf(":") + 1);
+  const telling = Object.entries(headers ?? {}).filter(([name]) => TELLING_HEADER.test(name));
+  return [
+    value,
+    basic,
+    password,
+    ...telling.map(([, text]) => text),
+    passphrase ?? "",
+    key?.toString() ?? "",
+  ];
+}
+
+const TELLING_HEADER = /auth|token|cookie|key|secret|session/i;
+
 /** Whether two answers of `credentials` would authenticate differently. */
 export function sameIdentity(a: Credentials, b: Credentials): boolean {
   const text = (value: string | Buffer | undefined): string => (value === undefined ? "" : value.toString());

@@ -1,5 +1,6 @@
 /** What a refusal of the API server means: certain or unknown, passing or permanent, and what to do. */
 import { ConclaveError } from "../../core/errors.js";
+import { printable } from "../../core/printable.js";
 
 /** An answer that is neither success nor a plain "not current". */
 export interface Refusal {
@@ -15,12 +16,12 @@ export function refusalOf(status: number, body: string): Refusal {
     const parsed: unknown = JSON.parse(body);
     if (typeof parsed === "object" && parsed !== null) {
       const { reason, message } = parsed as Record<string, unknown>;
-      return { status, reason: printable(reason, 60), message: printable(message, 300) };
+      return { status, reason: quoted(reason, 60), message: quoted(message, 300) };
     }
   } catch {
     // Not JSON: a proxy in between, perhaps.
   }
-  return { status, reason: "", message: printable(body, 120) };
+  return { status, reason: "", message: quoted(body, 120) };
 }
 
 /** The error for a refused request. `what` names the request: `updating Lease default/jobs`. */
@@ -51,11 +52,10 @@ export function failure(what: string, refusal: Refusal): ConclaveError {
   }
 }
 
-/** Texts of others go into messages short and without control characters. */
-function printable(value: unknown, longest: number): string {
+/** Texts of others go into messages short, on one line, and without characters that steer a terminal. */
+function quoted(value: unknown, longest: number): string {
   if (typeof value !== "string") return "";
-  // eslint-disable-next-line no-control-regex
-  const clean = value.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
+  const clean = printable(value.replace(/[\s\p{Cc}]+/gu, " ").trim());
   return clean.length > longest ? `${clean.slice(0, longest)}…` : clean;
 }
 

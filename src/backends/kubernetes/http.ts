@@ -2,15 +2,16 @@
  * JSON over HTTP to one API server. Every request ends with its signal, by
  * destroying its socket: a connection that hangs is never used again.
  */
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import type { RequestOptions } from "node:https";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { Clock } from "../../core/clock.js";
 import { ConclaveError, describe, isConclaveError } from "../../core/errors.js";
+import { maskSecrets } from "../../core/secrets.js";
 import { onAbort, sleep } from "../../core/waiting.js";
 import type { Access, Credentials } from "./access.js";
-import { sameIdentity } from "./access.js";
+import { sameIdentity, secretsOf } from "./access.js";
 import { failure, refusalOf, retryAfterMs } from "./failures.js";
 
 /** A Lease is a few kilobytes; etcd refuses objects above 1.5 MiB. */
@@ -79,9 +80,10 @@ export class ApiClient {
   /** Opens a response that is read as it comes (a watch). The signal ends it. */
   async open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
     await this.#turn(call, signal);
-    const response = await this.#send(call, await this.#access.credentials(), signal);
+    const credentials = await this.#access.credentials();
+    const response = await this.#send(call, credentials, signal);
     if (response.statusCode === 200) return response;
-    const body = await readAll(response, call.what);
+    const body = withoutSecrets(await readAll(response, call.what), credentials);
     if (response.statusCode === 401) await this.#access.refresh();
     throw failure(call.what, refusalOf(response.statusCode ?? 0, body));
   }
@@ -114,7 +116,8 @@ export class ApiClient {
       const pause = retryAfterMs(response.headers["retry-after"]);
       if (pause !== undefined) this.#notBefore = this.#clock.now() + Math.min(pause, LONGEST_HOLD_OFF_MS);
     }
-    return { status: response.statusCode ?? 0, body };
+    const status = response.statusCode ?? 0;
+    return { status, body: status < 300 ? body : withoutSecrets(body, credentials) };
   }
 
   #send(call: Call, credentials: Credentials, signal: AbortSignal): Promise<IncomingMessage> {
@@ -122,7 +125,7 @@ export class ApiClient {
       const { server } = this.#access;
       const body = call.body === undefined ? undefined : JSON.stringify(call.body);
       const options = this.#options(call, credentials, body);
-      const request = (server.protocol === "http:" ? httpRequest : httpsRequest)(options);
+      const request = begin(call.what, server, options);
       let cut: unknown;
       const stop = (reason: unknown): void => {
         cut = reason ?? new Error("aborted");
@@ -186,6 +189,19 @@ export class ApiClient {
   }
 }
 
+/** Throws if Node refuses to send what the configuration holds: a key that is none, a token with a line break. */
+function begin(what: string, server: URL, options: RequestOptions): ClientRequest {
+  try {
+    return (server.protocol === "http:" ? httpRequest : httpsRequest)(options);
+  } catch (cause) {
+    throw new ConclaveError(
+      "forbidden",
+      `${what}: the credentials cannot be used (${describe(cause)}): check the token, the client certificate and its key`,
+      { cause },
+    );
+  }
+}
+
 function readAll(response: IncomingMessage, what: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -203,6 +219,22 @@ function readAll(response: IncomingMessage, what: string): Promise<string> {
   });
 }
 
+/** Of the body of a refusal only a few hundred characters are told. */
+const LARGEST_REFUSAL = 8 * 1024;
+
+/** A refusal that may quote our request. Read as JSON first: escapes would hide a secret from the comparison. */
+function withoutSecrets(body: string, credentials: Credentials): string {
+  const secrets = secretsOf(credentials);
+  const mask = (text: string): string => maskSecrets(text.slice(0, LARGEST_REFUSAL), secrets);
+  try {
+    return JSON.stringify(JSON.parse(body), (_, value: unknown) =>
+      typeof value === "string" ? mask(value) : value,
+    );
+  } catch {
+    return mask(body);
+  }
+}
+
 function broken(what: string, cause: Error): ConclaveError {
   return new ConclaveError("unavailable", `${what}: ${describe(cause)}; whether it took effect is unknown`, {
     cause,
@@ -210,6 +242,8 @@ function broken(what: string, cause: Error): ConclaveError {
 }
 
 function unreachable(what: string, server: URL, cause: Error): ConclaveError {
+  // Node keeps what it could not read as HTTP, and that may quote our request: loggers print all of an error.
+  if ("rawPacket" in cause) delete cause.rawPacket;
   return new ConclaveError("unavailable", `${what}: cannot talk to ${server.origin}: ${describe(cause)}`, {
     cause,
   });

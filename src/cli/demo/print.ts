@@ -1,7 +1,7 @@
 /** The demo in a terminal: a line per event, each node in its colour. */
 import type { Line } from "../lines.js";
-import type { Colour, Out } from "../output.js";
-import { clockTime, paint } from "../output.js";
+import type { Colour, Out, Part } from "../output.js";
+import { clockTime } from "../output.js";
 import type { DemoEvent, DemoState, Measure, NodeView } from "./model.js";
 
 const COLOURS: readonly Colour[] = ["cyan", "magenta", "yellow", "green", "blue", "red"];
@@ -26,17 +26,16 @@ export class Printer {
     switch (event.kind) {
       case "scene":
         out.line("");
-        out.line(paint(out, "bold", `── ${event.title}`));
+        out.line({ colour: "bold", text: `── ${event.title}` });
         for (const hint of event.lookFor) out.line(`   ${hint}`);
         out.line("");
         return;
       case "measured":
-        out.line(`   ${paint(out, "bold", measured(event.measure))}`);
+        out.line("   ", { colour: "bold", text: measured(event.measure) });
         return;
       case "note":
-        out.line(
-          event.node === undefined ? `   ${event.text}` : this.#text(event.at, event.node, event.text),
-        );
+        if (event.node === undefined) out.line(`   ${event.text}`);
+        else out.line(...this.#text(event.at, event.node, event.text));
         return;
       case "lease":
       case "ops":
@@ -61,7 +60,7 @@ export class Printer {
   summary(state: DemoState): void {
     const out = this.#out;
     out.line("");
-    out.line(paint(out, "bold", "── Measured"));
+    out.line({ colour: "bold", text: "── Measured" });
     for (const measure of state.measures) out.line(`   ${measured(measure)}`);
     out.line(`   writes: ${state.accepted} accepted, ${state.refused} refused because of an old token`);
     out.line("");
@@ -70,15 +69,14 @@ export class Printer {
   #tell(event: DemoEvent & { readonly node?: string }): void {
     const text = wording(event);
     if (text !== undefined && event.node !== undefined)
-      this.#out.line(this.#text(event.at, event.node, text));
+      this.#out.line(...this.#text(event.at, event.node, text));
   }
 
-  #text(at: number, node: string, text: string): string {
-    const out = this.#out;
+  #text(at: number, node: string, text: string): Part[] {
     // By its number, so that it keeps its colour when others leave.
     const index = Number(/[0-9]+$/.exec(node)?.[0] ?? 1) - 1;
-    const name = paint(out, COLOURS[index % COLOURS.length] ?? "cyan", `[${node}]`);
-    return `${paint(out, "grey", clockTime(at))}  ${name} ${text}`;
+    const name = { colour: COLOURS[index % COLOURS.length] ?? "cyan", text: `[${node}]` } as const;
+    return [{ colour: "grey", text: clockTime(at) }, "  ", name, ` ${text}`];
   }
 
   /** Who stands where, whenever it changes. */

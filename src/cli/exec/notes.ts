@@ -8,7 +8,7 @@ import { isatty } from "node:tty";
 import type { Log, LogFormat } from "../log.js";
 import { openLog } from "../log.js";
 import type { Out } from "../output.js";
-import { redact } from "../secrets.js";
+import { render, takesColour } from "../output.js";
 
 export type NoteFormat = LogFormat | "none";
 
@@ -24,9 +24,8 @@ export interface Notes extends Log {
 
 export function openNotes(format: NoteFormat, id: string, self: string): Notes {
   const lines = new Lines();
-  const { NO_COLOR, TERM } = process.env;
-  const colour = isatty(STDERR) && (NO_COLOR ?? "") === "" && TERM !== "dumb";
-  const out: Out = { line: (text) => lines.add(`${redact(text)}\n`), colour };
+  const colour = isatty(STDERR) && takesColour();
+  const out: Out = { line: (...parts) => lines.add(`${render(parts, colour)}\n`) };
   const log: Log =
     format === "none" ? { line: () => {}, status: () => {}, note: () => {} } : openLog(format, out, id, self);
   return {
