@@ -34,3 +34,50 @@ describe("what is known of each name", () => {
     expect(recent.get("n4999")).toBeDefined();
   });
 });
+
+describe("names that nobody asks for", () => {
+  /** How many are kept of 1,024 names, the last of which is set this long after the others. */
+  async function keptAfter(ms: number, inUse: (value: number) => boolean = () => false): Promise<number> {
+    const clock = new VirtualClock();
+    const recent = new Recent<number>(clock, inUse);
+    for (let i = 0; i < 1_023; i++) recent.set(`n${i}`, i);
+    await clock.advance(ms);
+    expect(recent.size).toBe(1_023); // nothing is looked at before there are this many
+    recent.set("last", 1_023);
+    return recent.size;
+  }
+
+  it("are kept for an hour, to the millisecond, and forgotten after it", async () => {
+    expect(await keptAfter(HOUR)).toBe(1_024);
+    expect(await keptAfter(HOUR + 1)).toBe(1);
+  });
+
+  it("are kept if they are in use, and only those", async () => {
+    expect(await keptAfter(HOUR + 1, (value) => value % 2 === 0)).toBe(513);
+  });
+
+  it("are looked at again when there are twice as many, not at every new one", async () => {
+    const clock = new VirtualClock();
+    let looks = 0;
+    const recent = new Recent<number>(clock, () => (looks++, true));
+    for (let i = 0; i < 1_023; i++) recent.set(`n${i}`, i);
+    await clock.advance(HOUR + 1);
+    recent.set("a", 0);
+    expect(looks).toBe(1_023);
+    for (let i = 0; i < 1_023; i++) recent.set(`m${i}`, i);
+    expect(looks).toBe(1_023);
+    recent.set("b", 0);
+    expect(looks).toBe(2 * 1_023);
+  });
+
+  it("can be asked for, listed, removed and cleared", () => {
+    const recent = new Recent<number>(new VirtualClock());
+    recent.set("a", 1);
+    recent.set("b", 2);
+    expect([...recent.values()]).toEqual([1, 2]);
+    recent.delete("a");
+    expect([recent.get("a"), recent.get("b"), recent.size]).toEqual([undefined, 2, 1]);
+    recent.clear();
+    expect(recent.size).toBe(0);
+  });
+});
