@@ -36,5 +36,5 @@ export type { RecordBackendOptions } from "./record/backend.js";
 export { textLeases } from "./record/codec.js";
 export type { LeaseRecord } from "./record/lease.js";
 export { memoryBackend } from "./backends/memory/index.js";
-export { openBackend, openElection } from "./backends/open.js";
-export type { OpenElectionOptions, OpenOptions } from "./backends/open.js";
+export { openBackend, openElection, registerBackend } from "./backends/open.js";
+export type { BackendOpener, OpenElectionOptions, OpenOptions, RegisterOptions } from "./backends/open.js";

@@ -1,26 +1,29 @@
 /** Elections on that store: read, write on a version, and close. The engine does the rest. */
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
-import type { Backend, CallOptions, Entry, RecordStore } from "conclave";
-import { ConclaveError, recordBackend, textLeases } from "conclave";
+import { ConclaveError, recordBackend, registerBackend, textLeases } from "conclave/backend";
+import type { Backend, CallOptions, Entry, RecordStore } from "conclave/backend";
 
 interface Answer {
   readonly status: number;
   readonly etag: string;
+  /** Of the value, in milliseconds by the store's clock. */
+  readonly ageMs: number;
   readonly body: string;
 }
 
 class EtagStore implements RecordStore {
   readonly #base: string;
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #agent: Agent;
 
-  constructor(port: number, space: string) {
-    this.#base = `http://127.0.0.1:${port}/?key=${space}:`;
+  constructor(base: string, agent: Agent) {
+    this.#base = base;
+    this.#agent = agent;
   }
 
   async read(key: string, { signal }: CallOptions): Promise<Entry | null> {
-    const { status, etag, body } = await this.#ask("GET", key, {}, "", signal);
-    return status === 404 ? null : { version: versionOf(etag), record: body };
+    const { status, etag, ageMs, body } = await this.#ask("GET", key, {}, "", signal);
+    return status === 404 ? null : { version: versionOf(etag), record: body, ageMs };
   }
 
   async write(
@@ -35,9 +38,8 @@ class EtagStore implements RecordStore {
     return status === 412 ? null : { version: versionOf(etag), record };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#agent.destroy();
-  }
+  /** Both stores share the agent: the backend closes it. */
+  async [Symbol.asyncDispose](): Promise<void> {}
 
   /** Everything but a clear answer is a throw: whether a write happened is then unknown. */
   async #ask(
@@ -47,25 +49,21 @@ class EtagStore implements RecordStore {
     body: string,
     signal: AbortSignal,
   ): Promise<Answer> {
-    let answer: Answer;
-    try {
-      answer = await new Promise<Answer>((resolve, reject) => {
-        const url = this.#base + encodeURIComponent(key);
-        const asking = request(url, { method, headers, agent: this.#agent, signal }, (response) => {
-          const { statusCode: status = 0, headers } = response;
-          text(response).then((read) => resolve({ status, etag: headers.etag ?? "", body: read }), reject);
-        });
-        asking.on("error", reject).end(body);
+    const url = this.#base + encodeURIComponent(key);
+    const asked = new Promise<Answer>((resolve, reject) => {
+      const asking = request(url, { method, headers, agent: this.#agent, signal }, (response) => {
+        const { statusCode: status = 0, headers: found } = response;
+        const known = { status, etag: found.etag ?? "", ageMs: Number(found["x-age-ms"] ?? 0) };
+        text(response).then((read) => resolve({ ...known, body: read }), reject);
       });
-    } catch (cause) {
+      asking.on("error", reject).end(body);
+    });
+    const answer = await asked.catch((cause: unknown) => {
       signal.throwIfAborted();
       throw new ConclaveError("unavailable", "the store cannot be reached; is it running?", { cause });
-    }
+    });
     if ([200, 404, 412].includes(answer.status)) return answer;
-    throw new ConclaveError(
-      "unavailable",
-      `the store answered with status ${answer.status}; look into its log`,
-    );
+    throw new ConclaveError("unavailable", `the store answered with status ${answer.status}; see its log`);
   }
 }
 
@@ -76,17 +74,21 @@ function versionOf(etag: string): bigint {
   return BigInt(digits);
 }
 
-export function etagBackend(port: number): Backend {
+export function etagBackend(address: string): Backend {
+  const agent = new Agent({ keepAlive: true });
   return recordBackend({
     name: "etag",
     guarantees: {
       exclusion: "single-primary",
-      expiry: "observer",
+      expiry: "store",
       token: "record",
       succession: "unordered",
       ttl: { minMs: 500, stepMs: 1 },
     },
-    leases: textLeases(new EtagStore(port, "lease")),
-    records: new EtagStore(port, "record"),
+    leases: textLeases(new EtagStore(`http://${address}/?key=lease:`, agent)),
+    records: new EtagStore(`http://${address}/?key=record:`, agent),
+    close: async () => agent.destroy(),
   });
 }
+
+registerBackend("etag", (url) => etagBackend(url.host), { example: "etag://host:port" });

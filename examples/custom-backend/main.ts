@@ -4,7 +4,7 @@ import { etagBackend } from "./backend.js";
 import { startStore } from "./server.js";
 
 const store = await startStore();
-const backend = etagBackend(store.port);
+const backend = etagBackend(`127.0.0.1:${store.port}`);
 const first = new Election({ name: "printer", backend, id: "first", value: "desk 1" });
 const second = new Election({ name: "printer", backend, id: "second", value: "desk 2", retryMs: 100 });
 

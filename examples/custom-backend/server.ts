@@ -1,4 +1,4 @@
-/** A store nobody has heard of: keys over HTTP, with ETags that rise and conditional writes. */
+/** A store nobody has heard of: keys over HTTP, with ETags that rise, conditional writes, and the age of each value. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -7,11 +7,15 @@ export interface StoreServer extends AsyncDisposable {
   readonly port: number;
   /** Loses everything, as a store without a disk does when it is started again. */
   forget(): void;
+  /** Sets its clock. */
+  step(ms: number): void;
 }
 
 export async function startStore(): Promise<StoreServer> {
-  const values = new Map<string, { etag: string; value: string }>();
+  const values = new Map<string, { etag: string; value: string; at: number }>();
   let version = 0;
+  let aheadMs = 0;
+  const now = (): number => performance.now() + aheadMs;
   const server = createServer(async (request, response) => {
     const key = new URL(request.url ?? "/", "http://store").searchParams.get("key") ?? "";
     const value = await text(request).catch(() => null);
@@ -22,14 +26,16 @@ export async function startStore(): Promise<StoreServer> {
       const allowed = absent === "*" ? current === undefined : current?.etag === expected;
       if (!allowed) return response.writeHead(412).end();
       const etag = `"${++version}"`;
-      values.set(key, { etag, value });
+      values.set(key, { etag, value, at: now() });
       return response.writeHead(200, { etag }).end();
     }
     if (current === undefined) return response.writeHead(404).end();
-    return response.writeHead(200, { etag: current.etag }).end(current.value);
+    const age = String(now() - current.at);
+    return response.writeHead(200, { etag: current.etag, "x-age-ms": age }).end(current.value);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
+    step: (ms) => void (aheadMs += ms),
     forget: () => {
       values.clear();
       version = 0;

@@ -6,15 +6,10 @@ import type { Backend, Guarantees } from "../core/backend.js";
 import { Election } from "../core/election.js";
 import type { ElectionOptions } from "../core/options.js";
 import { invalid } from "../core/errors.js";
+import { register, registeredExamples, registeredOpener } from "./registered.js";
+import type { BackendOpener, OpenOptions, RegisterOptions } from "./registered.js";
 
-/** What a URL cannot say. A room that has no use for it ignores it. */
-export interface OpenOptions {
-  /**
-   * Processes that act on behalf of this one, asked at every write. A room that
-   * succeeds dead processes without waiting (file) waits for these to be dead too.
-   */
-  readonly processes?: (() => readonly number[]) | undefined;
-}
+export type { BackendOpener, OpenOptions, RegisterOptions } from "./registered.js";
 
 export interface Room {
   readonly name: string;
@@ -73,6 +68,22 @@ const etcd: Room = {
 /** Every room there is. The docs' table, the CLI's help and the conformance matrix are made from this list. */
 export const rooms: readonly Room[] = [file, etcd, kubernetes, memory];
 
+/**
+ * Makes URLs of a scheme open a backend of your own: in `openBackend`,
+ * `openElection`, and on the command line if its `--import` names the module that
+ * calls this. Schemes of the library's own backends cannot be taken. Returns a
+ * function that undoes it.
+ */
+export function registerBackend(
+  scheme: string,
+  open: BackendOpener,
+  options: RegisterOptions = {},
+): () => void {
+  if (rooms.some(({ schemes }) => schemes.includes(scheme)))
+    throw invalid(`"${scheme}:" URLs open a backend of the library itself; choose another scheme`);
+  return register(scheme, open, options.example);
+}
+
 /** Opens the backend a URL names; without one, files in the user's own directory. */
 export async function openBackend(url: string | URL = "file:", options: OpenOptions = {}): Promise<Backend> {
   const scheme =
@@ -82,11 +93,10 @@ export async function openBackend(url: string | URL = "file:", options: OpenOpti
   const room = rooms.find((candidate) => candidate.schemes.includes(scheme));
   if (typeof url === "string" && room?.openText !== undefined) return room.openText(url, options);
   const parsed = parse(url);
-  if (room === undefined) {
-    const known = rooms.map(({ example }) => example).join(", ");
-    throw invalid(`no backend for "${scheme}:" URLs; use one of ${known}`);
-  }
-  return room.open(parsed, options);
+  if (room !== undefined) return room.open(parsed, options);
+  const open = registeredOpener(scheme);
+  if (open !== undefined) return open(parsed, options);
+  throw invalid(`no backend for "${scheme}:" URLs; use one of ${examples()}, or register your own`);
 }
 
 export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "closeBackend">, OpenOptions {
@@ -116,8 +126,10 @@ function parse(url: string | URL): URL {
     return new URL(url);
   } catch {
     // The text is not repeated: it may hold a password.
-    throw invalid(
-      `the backend URL cannot be read; it looks like ${rooms.map(({ example }) => example).join(", ")}`,
-    );
+    throw invalid(`the backend URL cannot be read; it looks like ${examples()}`);
   }
+}
+
+function examples(): string {
+  return [...rooms.map(({ example }) => example), ...registeredExamples()].join(", ");
 }

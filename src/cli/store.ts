@@ -8,6 +8,7 @@ import { openBackend, rooms } from "../backends/open.js";
 import type { OpenOptions } from "../backends/open.js";
 import type { Backend } from "../core/backend.js";
 import { UsageError } from "./failure.js";
+import { importModules } from "./import.js";
 import { rememberSecrets, showUrl } from "./secrets.js";
 
 export interface StoreOptions {
@@ -17,6 +18,8 @@ export interface StoreOptions {
   readonly leaseLockNamespace?: string;
   /** Names the election, and by that the store too. */
   readonly leaseLockName?: string;
+  /** Modules that register backends of their own. */
+  readonly import?: readonly string[];
 }
 
 export interface Store {
@@ -31,7 +34,12 @@ export function addStoreOptions(command: Command): Command {
   const examples = rooms.map(({ example }) => example).join(", ");
   command
     .option("--backend <url>", `where elections live: ${examples} (env CONCLAVE_BACKEND; default file:)`)
-    .option("--lock-dir <dir>", "files in this directory; the same as --backend file:///dir");
+    .option("--lock-dir <dir>", "files in this directory; the same as --backend file:///dir")
+    .option(
+      "--import <module>",
+      "load this module first: one that registers a backend of your own (may be given several times)",
+      (module: string, before: readonly string[] = []) => [...before, module],
+    );
   if (!hasKubernetes()) return command;
   // The names that operators know from other tools.
   return command
@@ -46,6 +54,7 @@ export function hasKubernetes(): boolean {
 /** Opens what the flags or the environment name. What cannot be used is refused here, before anyone stands. */
 export async function openStore(options: StoreOptions, open: OpenOptions = {}): Promise<Store> {
   const url = backendUrl(options);
+  await importModules(options.import ?? []);
   if (!url.startsWith("file:")) return { backend: await openBackend(url, open), where: showUrl(url) };
   const backend = await openBackend(url, open);
   const chosen = fileOptions(new URL(url));

@@ -217,6 +217,12 @@ export interface Entry<R = string> {
    * still valid by the *store's* clock, zero or less when it has expired.
    */
   readonly expiresInMs?: number | undefined;
+  /**
+   * For stores that time leases without knowing how long they last: milliseconds
+   * since this version was written, by the *store's* clock. What is left of the
+   * lease follows from the ttl in the record. `expiresInMs` counts first.
+   */
+  readonly ageMs?: number | undefined;
 }
 
 /**

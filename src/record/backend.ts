@@ -36,6 +36,12 @@ export interface RecordBackendOptions {
   readonly leases: RecordStore<LeaseRecord>;
   /** Durable records bound to no lease (see {@link Backend.records}). */
   readonly records: RecordStore;
+  /**
+   * Called once when the backend is closed, after both stores were: the place to
+   * close a client that they share and that this backend has opened itself. A
+   * client that was handed in belongs to whoever made it.
+   */
+  readonly close?: () => Promise<void>;
   readonly timing?: TimingDefaults;
   readonly clock?: Clock;
   /** A wake-up that many see is answered after a random part of this, so that not all write at once. */
@@ -76,6 +82,8 @@ class RecordBackend implements BackendWithRecords {
   /** The newest version an observer was shown: a later call does not show an older one. */
   readonly #shown: Recent<bigint>;
   readonly #retractions: Retractions;
+  readonly #close: (() => Promise<void>) | undefined;
+  #closed: Promise<void> | undefined;
   /** Keeps `since` unique among our own terms, whatever the wall clock does. */
   #lastSince = 0;
 
@@ -89,6 +97,7 @@ class RecordBackend implements BackendWithRecords {
     this.#seen = new Recent(this.#clock);
     this.#shown = new Recent(this.#clock);
     this.#retractions = new Retractions(this.#clock, this.#leases);
+    this.#close = options.close;
     this.#wakeJitterMs = options.wakeJitterMs ?? 0;
     this.#pollJitter = options.pollJitter ?? 0.25;
   }
@@ -148,10 +157,18 @@ class RecordBackend implements BackendWithRecords {
     return releaseClaim(this.#leases, claim, options);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#retractions.settled();
-    await this.#leases[Symbol.asyncDispose]();
-    await this.records[Symbol.asyncDispose]();
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closed ??= this.#end());
+  }
+
+  async #end(): Promise<void> {
+    try {
+      await this.#retractions.settled();
+      await this.#leases[Symbol.asyncDispose]();
+      await this.records[Symbol.asyncDispose]();
+    } finally {
+      await this.#close?.();
+    }
   }
 
   async #read(key: string, attemptMs: number, signal: AbortSignal): Promise<Entry<LeaseRecord> | null> {

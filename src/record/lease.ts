@@ -112,8 +112,8 @@ export function untilSilent(
 ): number {
   const ttlMs = entry.record.ttlMs ?? ownTtlMs;
   const own = seen?.mark === markOf(entry) ? seen.at + ttlMs - now : undefined;
-  if (entry.expiresInMs !== undefined)
-    return own !== undefined && seen?.changed ? Math.max(entry.expiresInMs, own) : entry.expiresInMs;
+  const left = entry.expiresInMs ?? (entry.ageMs === undefined ? undefined : ttlMs - entry.ageMs);
+  if (left !== undefined) return own !== undefined && seen?.changed ? Math.max(left, own) : left;
   // A stale read is not evidence of silence.
   return own ?? ttlMs;
 }

@@ -8,7 +8,7 @@ import type { StoreServer } from "../../examples/custom-backend/server.js";
 import type { FaultProxy } from "../../src/testing/conformance/index.js";
 import { conformanceSuite, faultProxy } from "../../src/testing/conformance/index.js";
 import { ROOT } from "../shape/sources.js";
-import { STORE_CLOCK, wireFaults } from "../support/wire-faults.js";
+import { wireFaults } from "../support/wire-faults.js";
 
 const program = join(ROOT, ".build/examples/custom-backend/candidate.js");
 let store: StoreServer;
@@ -26,11 +26,10 @@ afterAll(async () => {
 describe("custom backend", () => {
   conformanceSuite({
     runner: { describe, test, skip: test.skip },
-    backend: async () => etagBackend(proxy.port),
-    faults: { ...wireFaults(() => proxy), forget: () => store.forget() },
-    skips: STORE_CLOCK.map((test) => ({ test, reason: "candidates time the lease by their own clocks" })),
+    backend: async () => etagBackend(`${proxy.host}:${proxy.port}`),
+    faults: { ...wireFaults(() => proxy), forget: () => store.forget(), step: (ms) => store.step(ms) },
     child: ({ election, ttlMs }) =>
-      spawn(process.execPath, [program, `${store.port}`, election, `${ttlMs}`], {
+      spawn(process.execPath, [program, `127.0.0.1:${store.port}`, election, `${ttlMs}`], {
         stdio: ["ignore", "pipe", "inherit"],
       }),
   });

@@ -2,7 +2,6 @@ import { describe, test } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { memoryBackend } from "../../src/backends/memory/index.js";
 import { conformanceSuite } from "../../src/testing/conformance/index.js";
-import { STORE_CLOCK } from "../support/wire-faults.js";
 
 const inside = "the store is inside the process: there is nothing between them that could fail";
 
@@ -41,7 +40,7 @@ describe("memory", () => {
         reason: inside,
       },
       { test: "a store that forgets", reason: "it lives and dies with those who use it" },
-      ...STORE_CLOCK.map((name) => ({ test: name, reason: inside })),
+      { test: "a store whose clock jumps", reason: inside },
       { test: "real processes", reason: "the store is not shared between processes" },
     ],
   });

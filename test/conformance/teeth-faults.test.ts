@@ -194,7 +194,7 @@ const MUTANTS: [what: string, test: string, mutant: Mutant, planted?: Planted][]
   ],
   [
     "cannot tell that a lease was renewed when the store's clock is set forward",
-    clock("the store's clock set forward ends no lease that a waiting candidate saw renewed"),
+    "a store whose clock jumps: set forward, it ends no lease that a waiting candidate saw renewed",
     (server) => ({
       parts: () => {
         const leases = server.timedLeases();

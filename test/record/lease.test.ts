@@ -79,6 +79,17 @@ describe("may I take it?", () => {
     expect(observed(renewed, timed(7n, 1000), 9_000, 1000).changed).toBe(false);
   });
 
+  test("a store that knows only how old a record is times the lease that the record names", () => {
+    const aged = (ageMs: number) => ({ ...entry(7n), ageMs });
+    const { ttlMs } = entry(7n).record;
+    expect(judge(aged(ttlMs! - 1), undefined, "b-1", 5, 0)).toEqual({ kind: "held", waitMs: 1 });
+    expect(judge(aged(ttlMs!), undefined, "b-1", 5, 0).kind).toBe("open");
+    // Whoever cannot read the record counts with its own ttl.
+    const unread = { version: 7n, record: decodeLease("garbage"), ageMs: 400 };
+    expect(judge(unread, undefined, "b-1", 1000, 0)).toEqual({ kind: "held", waitMs: 600 });
+    expect(judge({ ...aged(0), expiresInMs: 0 }, undefined, "b-1", 5, 0).kind).toBe("open");
+  });
+
   test("what names me is taken over by a new write, not adopted", () => {
     expect(judge(entry(7n), undefined, "a-1", 1000, 0)).toEqual({ kind: "open", expected: 7n });
   });

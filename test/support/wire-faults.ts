@@ -10,9 +10,3 @@ export function wireFaults(proxy: () => FaultProxy): Required<WireFaults> {
     heal: () => proxy().heal(),
   };
 }
-
-/** The tests of a store's own clock. */
-export const STORE_CLOCK = [
-  "clocks that jump: the store's clock set forward ends no lease that a waiting candidate saw renewed",
-  "clocks that jump: the store's clock set back keeps nobody in office for long",
-];

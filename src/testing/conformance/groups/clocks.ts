@@ -67,8 +67,14 @@ export const clocks: Group = {
       name: "the date of this machine set back keeps nobody in office",
       run: (stage) => notLate(stage, () => stage.jumpDate(-HOUR_MS), "the date"),
     },
+  ],
+};
+
+export const storeClock: Group = {
+  name: "a store whose clock jumps",
+  cases: [
     {
-      name: "the store's clock set forward ends no lease that a waiting candidate saw renewed",
+      name: "set forward, it ends no lease that a waiting candidate saw renewed",
       needs: ["step"],
       run: (stage) =>
         notEarly(stage, {
@@ -78,7 +84,7 @@ export const clocks: Group = {
         }),
     },
     {
-      name: "the store's clock set back keeps nobody in office for long",
+      name: "set back, it keeps nobody in office for long",
       needs: ["step"],
       run: (stage) => notLate(stage, (ttlMs) => stage.faults.step(-ttlMs), "the store's clock"),
     },

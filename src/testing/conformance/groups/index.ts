@@ -5,7 +5,7 @@ import { answers } from "./answers.js";
 import { askedAt } from "./asked-at.js";
 import { cancel } from "./cancel.js";
 import { claims } from "./claims.js";
-import { clocks } from "./clocks.js";
+import { clocks, storeClock } from "./clocks.js";
 import { closing } from "./closing.js";
 import { elections } from "./election.js";
 import { expiry } from "./expiry.js";
@@ -33,6 +33,7 @@ export const groups: readonly Group[] = [
   cancel,
   expiry,
   clocks,
+  storeClock,
   observe,
   names,
   records,
