@@ -213,6 +213,14 @@ export interface Entry<R = string> {
    */
   readonly mark?: string | undefined;
   /**
+   * `true`: this was the newest version when the store answered, not that of a
+   * cache or of a replica that may lag. A lower version than one known before the
+   * question then proves that the store has lost its memory (wiped, restored,
+   * replaced by an older copy): the leader learns of it at its next renewal, and
+   * observers follow. Without it such an answer counts as stale.
+   */
+  readonly current?: boolean | undefined;
+  /**
    * Only for stores that time leases themselves: milliseconds the record is
    * still valid by the *store's* clock, zero or less when it has expired.
    */

@@ -23,10 +23,11 @@ import { isConclaveError } from "../core/errors.js";
 import { bounded, sleep } from "../core/waiting.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord, Observation } from "./lease.js";
-import { judge, leaderOf, observed, untilSilent } from "./lease.js";
+import { judge, leaderOf, observed, untilSilent, wentBack } from "./lease.js";
 import { Recent } from "./recent.js";
 import { releaseClaim } from "./release-claim.js";
 import { Retractions } from "./retraction.js";
+import { ShownVersions } from "./shown.js";
 import { soundLeases } from "./sound.js";
 import { Waker } from "./waker.js";
 
@@ -102,11 +103,13 @@ class RecordBackend implements BackendWithRecords {
     this.#pollJitter = options.pollJitter ?? 0.25;
   }
 
-  async campaign(candidacy: Candidacy, { wait, signal }: CampaignOptions): Promise<Hold | null> {
+  async campaign(candidacy: Candidacy, { wait, signal, seen }: CampaignOptions): Promise<Hold | null> {
     const waker = new Waker(this.#clock, this.#leases, candidacy.election);
     try {
       for (let races = 0; ; races++) {
         const entry = await this.#read(candidacy.election, candidacy.attemptMs, signal);
+        // Every token the store can still grant is above this version.
+        if (entry !== null) seen?.(entry.version);
         const verdict = await this.#judge(entry, candidacy, signal);
         if (verdict.kind === "open") {
           const hold = await this.#acquire(candidacy, verdict.expected, wait, signal);
@@ -131,12 +134,12 @@ class RecordBackend implements BackendWithRecords {
     const { signal, pollMs, attemptMs } = options;
     const waker = new Waker(this.#clock, this.#leases, election);
     let last: Leader | null | undefined;
+    const shown = new ShownVersions(this.#clock, this.#shown, election);
     try {
       while (!signal.aborted) {
         const entry = await this.#read(election, attemptMs, signal);
         const seen = this.#seen.get(election);
-        if (entry === null || entry.version >= (this.#shown.get(election) ?? -1n)) {
-          if (entry !== null) this.#shown.set(election, entry.version);
+        if (entry === null || shown.accepts(entry, pollMs)) {
           const leader = leaderOf(entry, seen, pollMs, this.#clock.now());
           if (last === undefined || !sameLeader(last, leader)) yield (last = leader);
         }
@@ -172,11 +175,16 @@ class RecordBackend implements BackendWithRecords {
   }
 
   async #read(key: string, attemptMs: number, signal: AbortSignal): Promise<Entry<LeaseRecord> | null> {
+    // Known before the question: what is learned while it is under way may be newer than its answer.
+    const known = newer(this.#seen.get(key)?.version, this.#shown.get(key));
     const entry = await bounded(this.#clock, attemptMs, signal, `reading election "${key}"`, (s) =>
       this.#leases.read(key, { signal: s }),
     );
-    if (entry === null) this.#seen.delete(key);
-    else this.#seen.set(key, observed(this.#seen.get(key), entry, this.#clock.now(), attemptMs));
+    if (entry === null) return null;
+    const certain = wentBack(entry, known);
+    if (certain) this.#shown.delete(key);
+    const seen = observed(this.#seen.get(key), entry, this.#clock.now(), attemptMs, certain);
+    this.#seen.set(key, seen);
     return entry;
   }
 
@@ -262,6 +270,10 @@ class RecordBackend implements BackendWithRecords {
   #pollAfter(retryMs: number): number {
     return retryMs * (1 + this.#clock.random() * this.#pollJitter);
   }
+}
+
+function newer(a = -1n, b = -1n): bigint {
+  return a > b ? a : b;
 }
 
 /** `invalid` says that nothing was sent. */

@@ -108,10 +108,13 @@ export class RecordHold implements Hold {
     return token === null ? since === this.#record.since : token === this.token;
   }
 
-  /** Only what is certain. A version not newer than ours is a stale read, and no proof of anything. */
+  /**
+   * Only what is certain. A version not newer than ours may be a stale read,
+   * unless the store vouches that it is current: then ours was forgotten.
+   */
   #lost(entry: Entry<LeaseRecord> | null): boolean {
     if (entry === null) return !this.#unresolved;
-    return entry.version > this.#version && !this.#ours(entry);
+    return (entry.version > this.#version || entry.current === true) && !this.#ours(entry);
   }
 
   #inTurn<T>(call: () => Promise<T>): Promise<T> {

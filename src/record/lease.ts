@@ -49,26 +49,33 @@ export interface Observation {
   readonly changed: boolean;
 }
 
-export function markOf(entry: Entry<LeaseRecord>): string {
-  return entry.mark ?? entry.version.toString();
+/** Not the version alone: a store that was wiped or restored hands out the same versions again. */
+export function markOf({ mark, version, record }: Entry<LeaseRecord>): string {
+  return mark ?? `${version}/${record.since}/${record.holder ?? ""}`;
+}
+
+/** Whether the store has lost its memory for certain: `known` is the newest version known when it was asked. */
+export function wentBack(entry: Entry<LeaseRecord>, known: bigint): boolean {
+  return entry.current === true && entry.version < known;
 }
 
 /**
  * Updates what was observed. `at` is the monotonic instant *after* the answer
  * arrived: the challenger counts late. A lower version than one already seen is
- * a stale read and changes nothing, unless it persists: then the store lost its
- * memory, and waiting starts anew.
+ * a stale read and changes nothing, unless it is `certain`, or persists: then
+ * the store lost its memory, and waiting starts anew.
  */
 export function observed(
   previous: Observation | undefined,
   entry: Entry<LeaseRecord>,
   at: number,
   ownTtlMs: number,
+  certain = false,
 ): Observation {
   const mark = markOf(entry);
   if (previous === undefined) return { version: entry.version, mark, at, changed: false };
   const stale = entry.version < previous.version;
-  if (stale && at - previous.at < 2 * (entry.record.ttlMs ?? ownTtlMs)) return previous;
+  if (stale && !certain && at - previous.at < 2 * (entry.record.ttlMs ?? ownTtlMs)) return previous;
   if (stale || mark !== previous.mark) return { version: entry.version, mark, at, changed: !stale };
   return { ...previous, version: entry.version };
 }

@@ -49,7 +49,7 @@ describe("may I take it?", () => {
 
   test("a stale read is no evidence of silence", () => {
     const seen = observed(observed(undefined, entry(8n), 100, 1000), entry(7n), 900, 1000);
-    expect(seen).toEqual({ version: 8n, mark: "8", at: 100, changed: false });
+    expect(seen).toEqual({ version: 8n, mark: "8/5/a-1", at: 100, changed: false });
     expect(judge(entry(7n), seen, "b-1", 1000, 1100)).toEqual({ kind: "held", waitMs: 1000 });
   });
 

@@ -170,7 +170,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: HOLD,
-        find: "return entry.version > this.#version && !this.#ours(entry);",
+        find: "return (entry.version > this.#version || entry.current === true) && !this.#ours(entry);",
         replace: "return !this.#ours(entry) || entry.version < this.#version;",
       },
     ],
@@ -245,8 +245,8 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: RECORD,
-        find: "observed(this.#seen.get(key), entry, this.#clock.now(), attemptMs)",
-        replace: "observed(this.#seen.get(key), entry, before, attemptMs)",
+        find: "observed(this.#seen.get(key), entry, this.#clock.now(), attemptMs, certain)",
+        replace: "observed(this.#seen.get(key), entry, before, attemptMs, certain)",
       },
     ],
   },
@@ -353,7 +353,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: RECORD,
-        find: "if (entry === null || entry.version >= (this.#shown.get(election) ?? -1n)) {",
+        find: "if (entry === null || shown.accepts(entry, pollMs)) {",
         replace: "if (true) {",
       },
     ],

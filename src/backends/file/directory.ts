@@ -3,7 +3,7 @@
  * shell, a service and a cron job of one user have different environments and
  * must still meet in one election.
  */
-import type { Stats } from "node:fs";
+import type { BigIntStats } from "node:fs";
 import { lstat, mkdir, statfs } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -19,8 +19,8 @@ export interface DirectoryOptions {
   readonly allowNetworkFs?: boolean | undefined;
 }
 
-const STICKY = 0o1000;
-const WRITABLE_BY_OTHERS = 0o022;
+const STICKY = 0o1000n;
+const WRITABLE_BY_OTHERS = 0o022n;
 const PRIVATE = 0o700;
 
 /** File systems whose other end may be another machine, by the type number Linux gives (statfs(2)). */
@@ -55,12 +55,22 @@ export function defaultDirectory(): string {
   }
 }
 
+/** A directory that was found safe, and which one it was: a path can lead to another one later. */
+export interface OpenedDirectory {
+  readonly path: string;
+  readonly identity: string;
+}
+
 /**
  * Makes the directory if it is not there, sees that it is safe, and says where
  * the records really go: in a shared sticky directory such as /tmp that is a
  * private one inside. Refuses with a reason.
  */
 export async function openDirectory(options: DirectoryOptions = {}): Promise<string> {
+  return (await openChecked(options)).path;
+}
+
+export async function openChecked(options: DirectoryOptions): Promise<OpenedDirectory> {
   const directory = resolve(options.directory ?? defaultDirectory());
   return explain(`opening the directory "${directory}"`, new AbortController().signal, async () => {
     if (options.allowNetworkFs !== true) await demandLocal(directory);
@@ -70,44 +80,53 @@ export async function openDirectory(options: DirectoryOptions = {}): Promise<str
         `"${directory}" is a symbolic link, which others may be able to turn elsewhere: name its target`,
       );
     if (!stats.isDirectory()) throw refused(`"${directory}" is not a directory: name another`);
-    if ((stats.mode & STICKY) !== 0 && (stats.mode & WRITABLE_BY_OTHERS) !== 0)
+    if ((stats.mode & STICKY) !== 0n && (stats.mode & WRITABLE_BY_OTHERS) !== 0n)
       return privateInside(directory);
-    if (!isOwn(stats))
-      throw refused(`"${directory}" belongs to user ${stats.uid}: name a directory of your own`);
-    demandGuarded(directory, stats);
-    return directory;
+    return safe(directory, stats, "name a directory of your own");
   });
 }
 
+/** The directory at this path now, if it is safe to use; `null` = there is none. Costs one system call. */
+export async function lookAgain(path: string): Promise<OpenedDirectory | null> {
+  try {
+    const stats = await lstat(path, { bigint: true });
+    if (!stats.isDirectory()) throw refused(`"${path}" is not a directory any more: someone replaced it`);
+    return safe(path, stats, "someone replaced the directory: remove it or name another");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
 /** In a directory that everyone writes to, only what is ours, and ours alone, can be trusted. */
-async function privateInside(shared: string): Promise<string> {
+async function privateInside(shared: string): Promise<OpenedDirectory> {
   const inside = join(shared, `conclave-${process.geteuid?.() ?? "user"}`);
   const stats = await made(inside);
   if (stats.isSymbolicLink() || !stats.isDirectory())
     throw refused(
       `"${inside}" is not a directory: someone put it there; remove it or name another directory`,
     );
-  if (!isOwn(stats))
-    throw refused(`"${inside}" belongs to user ${stats.uid}, who put it in our way: name another directory`);
-  demandGuarded(inside, stats);
-  return inside;
+  return safe(inside, stats, "who put it in our way: name another directory");
 }
 
-function demandGuarded(directory: string, stats: Stats): void {
-  if (process.platform === "win32" || (stats.mode & WRITABLE_BY_OTHERS) === 0) return;
-  const mode = (stats.mode & 0o7777).toString(8);
-  throw refused(`"${directory}" can be written by others (mode ${mode}): chmod 700 it, or name another`);
+function safe(path: string, stats: BigIntStats, advice: string): OpenedDirectory {
+  if (!isOwn(stats)) throw refused(`"${path}" belongs to user ${stats.uid}: ${advice}`);
+  if (process.platform !== "win32" && (stats.mode & WRITABLE_BY_OTHERS) !== 0n) {
+    const mode = (stats.mode & 0o7777n).toString(8);
+    throw refused(`"${path}" can be written by others (mode ${mode}): chmod 700 it, or name another`);
+  }
+  return { path, identity: `${stats.dev}/${stats.ino}` };
 }
 
 /** The directory as it is, made if it was not there. Never follows a link in the last place. */
-async function made(directory: string): Promise<Stats> {
+async function made(directory: string): Promise<BigIntStats> {
   try {
-    return await lstat(directory);
+    return await lstat(directory, { bigint: true });
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
   }
   await makeAll(directory);
-  return lstat(directory);
+  return lstat(directory, { bigint: true });
 }
 
 /**

@@ -6,8 +6,8 @@ import type { Clock } from "../../core/clock.js";
 import { systemClock } from "../../core/clock.js";
 import { recordBackend } from "../../record/backend.js";
 import { decodeLease, textLeases } from "../../record/codec.js";
-import { openDirectory } from "./directory.js";
 import type { FileSystem } from "./fs.js";
+import { GuardedDirectory, trusted } from "./guarded.js";
 import { nodeFileSystem } from "./node-fs.js";
 import { ProcessRule } from "./processes.js";
 import type { Durability } from "./store.js";
@@ -38,7 +38,11 @@ const WAKE_JITTER_MS = 2;
 export function fileBackend(options: FileBackendOptions = {}): BackendWithRecords {
   const clock = options.clock ?? systemClock;
   const fs = options.fs ?? nodeFileSystem;
-  const room = opener(options);
+  const { directory, allowNetworkFs } = options;
+  const room =
+    options.fs === undefined
+      ? new GuardedDirectory({ directory, allowNetworkFs })
+      : trusted(directory ?? "/conclave");
   const rule = (options.deadProcessRule ?? true) ? new ProcessRule(options.processes) : undefined;
   const processes = rule?.usable ? rule : undefined;
   const leases = new FileStore({ fs, clock, room, durability: durabilityOfLease, processes });
@@ -61,17 +65,4 @@ export function fileBackend(options: FileBackendOptions = {}): BackendWithRecord
 /** Only the acquiring write hands out a token, so only its number must outlive the machine. */
 function durabilityOfLease(record: string): Durability {
   return decodeLease(record).token === null ? "number" : "none";
-}
-
-/** Opened at the first use; a refusal is not remembered, since it can be mended. */
-function opener({ directory, allowNetworkFs, fs }: FileBackendOptions): () => Promise<string> {
-  if (fs !== undefined) return async () => directory ?? "/conclave";
-  let opened: Promise<string> | undefined;
-  return () => {
-    opened ??= openDirectory({ directory, allowNetworkFs }).catch((error: unknown) => {
-      opened = undefined;
-      throw error;
-    });
-    return opened;
-  };
 }

@@ -23,12 +23,15 @@ import { FIRST, parseListing } from "./names.js";
 const KEEP = 16;
 const MOST_LOOKS = 4;
 
-/** A record as it lies in the directory. */
-export interface Found {
+/** The name of a record and its number. */
+export interface Numbered {
   readonly name: string;
   readonly number: bigint;
-  /** Not read where the name says it all. */
-  readonly bytes?: Uint8Array;
+}
+
+/** A record as it lies in the directory. */
+export interface Found extends Numbered {
+  readonly bytes: Uint8Array;
 }
 
 export class Records {
@@ -48,16 +51,19 @@ export class Records {
     return this.#highest;
   }
 
-  /** The newest record; its content too if that is asked for. */
-  async newest(content: boolean): Promise<Found | null> {
+  /** The newest record. */
+  async newest(): Promise<Found | null> {
     for (let look = 0; look < MOST_LOOKS; look++) {
       const { numbers, first } = await this.#list();
       const [number] = numbers;
       if (number === undefined && !first) return null;
-      if (number !== undefined && !content) return this.#seen({ name: number.toString(), number });
       const name = number?.toString() ?? FIRST;
       const bytes = await this.#content(name);
-      if (bytes !== null) return this.#seen({ name, number: number ?? numberOfFirst(bytes), bytes });
+      if (bytes !== null) {
+        const found = { name, number: number ?? numberOfFirst(bytes), bytes };
+        this.#seen(found);
+        return found;
+      }
       // Pruned between the listing and the look: by then there are sixteen newer ones.
     }
     throw new ConclaveError("unavailable", "records came and went faster than they could be read; try again");
@@ -77,7 +83,7 @@ export class Records {
   }
 
   /** After the link: make the number durable if a token may depend on it, look again, and tidy up. */
-  async settle(written: Found, before: Found | null, durable: boolean): Promise<void> {
+  async settle(written: Numbered, before: Numbered | null, durable: boolean): Promise<void> {
     if (durable) await this.#sync(written.number);
     const after = await this.#list();
     confirm(after, written, before);
@@ -134,14 +140,13 @@ export class Records {
     }
   }
 
-  #seen(found: Found): Found {
-    if (found.number > this.#highest) this.#highest = found.number;
-    return found;
+  #seen({ number }: Numbered): void {
+    if (number > this.#highest) this.#highest = number;
   }
 }
 
 /** The second look: throws unless `written` is the newest, and what it was built on is still there. */
-function confirm({ numbers, first }: Listing, written: Found, before: Found | null): void {
+function confirm({ numbers, first }: Listing, written: Numbered, before: Numbered | null): void {
   const newest = numbers[0]?.toString() ?? (first ? FIRST : "none");
   const grounded =
     before === null ? numbers.length === 0 : before.name === FIRST ? first : numbers.includes(before.number);

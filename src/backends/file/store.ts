@@ -10,10 +10,14 @@ import { ConclaveError } from "../../core/errors.js";
 import { onAbort, sharedController, untilAborted } from "../../core/waiting.js";
 import { Recent } from "../../record/recent.js";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
+import type { OpenedDirectory } from "./directory.js";
 import { explain } from "./faults.js";
 import type { FileSystem } from "./fs.js";
+import type { Room } from "./guarded.js";
+import { trusted } from "./guarded.js";
 import { encodeKey, FIRST, freshNumber, parseNumber } from "./names.js";
 import type { Host, ProcessRule } from "./processes.js";
+import type { Found } from "./records.js";
 import { Records } from "./records.js";
 import { Staging } from "./staging.js";
 
@@ -23,8 +27,8 @@ export type Durability = "none" | "number" | "content";
 export interface FileStoreOptions {
   readonly fs: FileSystem;
   readonly clock: Clock;
-  /** The directory of the room: checked and private. Asked for at every call, so that a refusal can be mended. */
-  readonly room: string | (() => Promise<string>);
+  /** Where the records live. Opened at every call: it may have been replaced, and a refusal can be mended. */
+  readonly room: string | Room;
   /** Sub-directory of this store's records. Default `elections`. */
   readonly shelf?: string;
   /** Default: the content of every record. First records always are. */
@@ -33,9 +37,10 @@ export interface FileStoreOptions {
   readonly processes?: ProcessRule | undefined;
 }
 
-/** Who wrote the version of a key that was read last. */
+/** Who wrote the version of a key that was read last, and by which write. */
 interface Author {
   readonly version: bigint;
+  readonly id: string;
   readonly host: Host | undefined;
 }
 
@@ -44,7 +49,7 @@ export class FileStore implements RecordStore {
   readonly abandoned?: (key: string, version: bigint, options: CallOptions) => Promise<boolean>;
   readonly #fs: FileSystem;
   readonly #clock: Clock;
-  readonly #room: () => Promise<string>;
+  readonly #room: Room;
   readonly #shelf: string;
   readonly #durability: (record: string) => Durability;
   readonly #processes: ProcessRule | undefined;
@@ -59,7 +64,7 @@ export class FileStore implements RecordStore {
     this.#clock = options.clock;
     this.#records = new Recent(options.clock);
     this.#authors = new Recent(options.clock);
-    this.#room = typeof room === "string" ? () => Promise.resolve(room) : room;
+    this.#room = typeof room === "string" ? trusted(room) : room;
     this.#shelf = options.shelf ?? "elections";
     this.#durability = options.durability ?? (() => "content");
     this.#staging = new Staging(options.fs, options.clock);
@@ -72,10 +77,10 @@ export class FileStore implements RecordStore {
   }
 
   async read(key: string, { signal }: CallOptions): Promise<Entry | null> {
-    const records = await this.#open(key, signal);
+    const { records } = await this.#open(key, signal);
     return explain(`reading the record of "${key}"`, signal, async () => {
-      const found = await records.newest(true);
-      return found === null ? null : this.#entry(key, found.number, found.bytes ?? new Uint8Array());
+      const found = await records.newest();
+      return found === null ? null : this.#entry(key, found.number, found.bytes);
     });
   }
 
@@ -85,10 +90,11 @@ export class FileStore implements RecordStore {
     record: string,
     { signal }: CallOptions,
   ): Promise<Entry | null> {
-    const records = await this.#open(key, signal);
+    const { records, opened } = await this.#open(key, signal);
     return explain(`writing the record of "${key}"`, signal, async () => {
-      const before = await records.newest(false);
+      const before = await records.newest();
       if ((before?.number ?? null) !== expected) return null;
+      if (before !== null && !this.#isKnown(key, before)) return null;
       const number = before === null ? freshNumber(this.#clock.wall(), records.highest) : before.number + 1n;
       const name = before === null ? FIRST : number.toString();
       if (before !== null) parseNumber(name); // refuses what no reader would accept
@@ -96,12 +102,13 @@ export class FileStore implements RecordStore {
       const id = this.#clock.uniqueId();
       const bytes = encoded(number, id, this.#processes?.host(), record);
       if (before === null) await records.make();
-      const temp = await this.#staging.put(await this.#room(), id, bytes, durability === "content");
+      const temp = await this.#staging.put(opened.path, id, bytes, durability === "content");
       try {
         signal.throwIfAborted(); // what was given up must not win later
         if (!(await records.link(temp, name))) return null;
         // From here on the record may be seen, so anything but success is "don't know".
         await records.settle({ name, number }, before, durability !== "none");
+        await this.#room.assertSame(opened);
       } finally {
         await this.#staging.drop(temp);
       }
@@ -114,7 +121,7 @@ export class FileStore implements RecordStore {
     const end = (): void => ending.abort();
     const unlink = [onAbort(signal, end), onAbort(this.#closed.signal, end)];
     try {
-      const { path } = await this.#open(key, signal);
+      const { path } = (await this.#open(key, signal)).records;
       await this.#fs.makeDirectory(path);
       if (ending.signal.aborted) return;
       const watching = this.#fs.watch(path, onlyNews(wake), ending.signal);
@@ -131,24 +138,35 @@ export class FileStore implements RecordStore {
     this.#closed.abort();
   }
 
-  async #open(key: string, signal: AbortSignal): Promise<Records> {
+  async #open(key: string, signal: AbortSignal): Promise<{ records: Records; opened: OpenedDirectory }> {
     signal.throwIfAborted();
     if (this.#closed.signal.aborted) {
       throw new ConclaveError("state", "the file store is closed; open a new backend");
     }
-    const room = await untilAborted(signal, this.#room());
-    const path = join(room, this.#shelf, encodeKey(key));
+    const opened = await untilAborted(signal, this.#room.open());
+    const path = join(opened.path, this.#shelf, encodeKey(key));
     let records = this.#records.get(key);
     if (records?.path !== path) this.#records.set(key, (records = new Records(this.#fs, path)));
-    return records;
+    return { records, opened };
+  }
+
+  /**
+   * Whether this is the record that was read under its number. In a directory
+   * that was replaced by an older copy numbers come again: to build on another
+   * record than the one that was judged would overwrite its holder.
+   */
+  #isKnown(key: string, { number, bytes }: Found): boolean {
+    const author = this.#authors.get(key);
+    if (author?.version !== number) return true;
+    return author.id === decodeEnvelope(bytes).id;
   }
 
   #entry(key: string, version: bigint, bytes: Uint8Array): Entry {
     const { number, id, host, record } = decodeEnvelope(bytes);
     // A record under another number than its own was copied there by hand: whose it is, nobody knows.
     const genuine = number === version;
-    this.#authors.set(key, { version, host: genuine ? host : undefined });
-    return { version, record: genuine ? record : "", mark: `${version}/${id}` };
+    this.#authors.set(key, { version, id, host: genuine ? host : undefined });
+    return { version, record: genuine ? record : "", mark: `${version}/${id}`, current: true };
   }
 }
 

@@ -52,7 +52,7 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
     if (known.lease !== undefined && !known.doubted && this.#watched(known))
       return this.#entry(known, known.lease);
     const lease = await this.#fetch(key, known, options);
-    return lease === null ? null : this.#entry(known, lease);
+    return lease === null ? null : { ...this.#entry(known, lease), current: true };
   }
 
   async write(

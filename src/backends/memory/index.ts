@@ -29,7 +29,7 @@ class MemoryStore implements RecordStore {
   ): Promise<Entry | null> {
     signal.throwIfAborted();
     if ((this.#entries.get(key)?.version ?? null) !== expected) return null;
-    const entry = { version: ++this.#version, record };
+    const entry = { version: ++this.#version, record, current: true };
     this.#entries.set(key, entry);
     for (const wake of this.#watchers.get(key) ?? []) wake();
     return entry;

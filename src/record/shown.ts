@@ -1,0 +1,38 @@
+/** Which records of an election its observers are shown: never an older one after a newer, as far as that can be known. */
+import type { Entry } from "../core/backend.js";
+import type { Clock } from "../core/clock.js";
+import type { LeaseRecord } from "./lease.js";
+import type { Recent } from "./recent.js";
+
+/**
+ * A store that does not vouch for its reads is believed to have lost its memory
+ * when it has shown only older versions for this many ttls: no replica lags that
+ * far for that long, and observers must not be silent for ever.
+ */
+const LASTING_TTLS = 10;
+
+export class ShownVersions {
+  readonly #clock: Clock;
+  /** Newest version shown, by election: kept for later calls too. */
+  readonly #shown: Recent<bigint>;
+  readonly #election: string;
+  #olderSince: number | undefined;
+
+  constructor(clock: Clock, shown: Recent<bigint>, election: string) {
+    this.#clock = clock;
+    this.#shown = shown;
+    this.#election = election;
+  }
+
+  accepts({ version, record }: Entry<LeaseRecord>, ownTtlMs: number): boolean {
+    const newest = this.#shown.get(this.#election);
+    if (newest !== undefined && version < newest) {
+      this.#olderSince ??= this.#clock.now();
+      const lastingMs = LASTING_TTLS * (record.ttlMs ?? ownTtlMs);
+      if (this.#clock.now() - this.#olderSince < lastingMs) return false;
+    }
+    this.#olderSince = undefined;
+    this.#shown.set(this.#election, version);
+    return true;
+  }
+}
