@@ -18,7 +18,7 @@ INSTALLED := node_modules/.package-lock.json
 SOURCES := $(shell find src -type f 2>/dev/null)
 
 .PHONY: help node-version deps build tools demo run run-node1 run-node2 run-node3 demo-parallel kill-demo \
-        servers check test test-law test-coverage test-race test-race-sim test-race-mutants test-race-long test-race-etcd \
+        servers check test test-law test-coverage test-mutation test-race test-race-sim test-race-mutants test-race-long test-race-etcd \
         bench sim format clean
 
 help: ## this list
@@ -96,6 +96,9 @@ test-law: deps ## under a minute: types, core, record, 300 schedules, and that e
 test-coverage: deps servers build ## the tests, with a coverage report in coverage/
 	scripts/run-tests --coverage
 	@node scripts/stores-report.mjs
+
+test-mutation: deps ## the code changed one place at a time; the share that the fast tests notice (ARGS=record: one folder)
+	@node scripts/mutation/run.mjs $(ARGS)
 
 test-race: test-race-sim test-race-mutants test-race-long test-race-etcd ## the four below, one after the other (under an hour)
 

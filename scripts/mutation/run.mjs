@@ -1,0 +1,92 @@
+#!/usr/bin/env node
+/**
+ * make test-mutation                    all parts, one after the other (hours on two cores)
+ *                ARGS=record            one of them; several are separated by spaces
+ *                ARGS=src/core/work.ts  single files; no goal is checked
+ *
+ * Changes the code one place at a time and runs the fast tests that reach it
+ * (vitest.mutation.config.ts). A change that no test notices is a survivor. The
+ * score is the share of changes that were noticed. Exit code 1 if a part is
+ * below its goal. Places where no test can notice a change are marked in the
+ * code, with the reason (`// Stryker disable next-line …: reason`).
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { PARTS } from "./parts.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const REPORT = `${root}artifacts/mutation/report.json`;
+const SHOWN = 80;
+
+function mutate(files) {
+  mkdirSync(`${root}artifacts/mutation`, { recursive: true });
+  const args = ["--no-install", "stryker", "run", "--mutate", files.join(",")];
+  const { status } = spawnSync("npx", args, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  if (status !== 0) throw new Error(`stryker failed with exit code ${status}`);
+  return JSON.parse(readFileSync(REPORT, "utf8")).files;
+}
+
+/** Counts by status; a time-out is a change that was noticed: the tests did not end. */
+function tally(mutants) {
+  const count = (...statuses) => mutants.filter(({ status }) => statuses.includes(status)).length;
+  const noticed = count("Killed", "Timeout");
+  const survived = count("Survived", "NoCoverage");
+  return {
+    noticed,
+    timeouts: count("Timeout"),
+    survived,
+    ignored: count("Ignored"),
+    all: noticed + survived,
+  };
+}
+
+function percent({ noticed, all }) {
+  return all === 0 ? 100 : (100 * noticed) / all;
+}
+
+function line(name, counts, goal) {
+  const { noticed, all, survived, timeouts, ignored } = counts;
+  const score = `${percent(counts).toFixed(1).padStart(6)} %`;
+  const goals = goal > 0 ? `  goal ${goal} %` : "";
+  return `${name.padEnd(34)} ${score}  ${noticed} of ${all} noticed (${timeouts} by time-out), ${survived} survived, ${ignored} left out${goals}`;
+}
+
+function printSurvivors(file, { source, mutants }) {
+  const lines = source.split("\n");
+  for (const { status, location, replacement } of mutants) {
+    if (status !== "Survived" && status !== "NoCoverage") continue;
+    const { start, end } = location;
+    const first = lines[start.line - 1];
+    const was =
+      start.line === end.line
+        ? first.slice(start.column - 1, end.column - 1)
+        : `${first.slice(start.column - 1)} …`;
+    const now = (replacement ?? "").replace(/\s+/g, " ");
+    const covered = status === "NoCoverage" ? " (no test gets here)" : "";
+    console.log(`  ${file}:${start.line}  ${was.slice(0, SHOWN)}  →  ${now.slice(0, SHOWN)}${covered}`);
+  }
+}
+
+function runPart(name, { files, goal }) {
+  const found = mutate(files);
+  const names = Object.keys(found).sort();
+  console.log(`\nSurvivors in ${name}`);
+  for (const file of names) printSurvivors(file, found[file]);
+  const each = names.map((file) => line(`  ${file.replace("src/", "")}`, tally(found[file].mutants), 0));
+  const counts = tally(names.flatMap((file) => found[file].mutants));
+  return { text: [line(name, counts, goal), ...each].join("\n"), reached: percent(counts) >= goal };
+}
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in PARTS) && !name.endsWith(".ts"));
+if (unknown.length > 0) {
+  console.error(
+    `no such part: ${unknown.join(", ")}; there are ${Object.keys(PARTS).join(", ")}, and single .ts files`,
+  );
+  process.exit(2);
+}
+const names = wanted.length > 0 ? wanted : Object.keys(PARTS);
+const results = names.map((name) => runPart(name, PARTS[name] ?? { files: [name], goal: 0 }));
+console.log(`\nMutation score\n${results.map(({ text }) => text).join("\n")}`);
+process.exitCode = results.every(({ reached }) => reached) ? 0 : 1;
