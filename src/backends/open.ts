@@ -99,6 +99,7 @@ export async function openBackend(url: string | URL = "file:", options: OpenOpti
   throw invalid(`no backend for "${scheme}:" URLs; use one of ${examples()}, or register your own`);
 }
 
+/** What {@link openElection} takes. */
 export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "closeBackend">, OpenOptions {
   /** A backend, or the URL of one; default: files in the user's own directory. */
   readonly backend?: Backend | string | URL | undefined;

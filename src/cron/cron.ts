@@ -20,6 +20,7 @@ import { LedgerStore } from "./store.js";
 import type { Timetable } from "./timetable.js";
 import { cronTimetable } from "./timetable.js";
 
+/** What a schedule is started with. */
 export interface ScheduleOptions extends Omit<ElectionOptions, "ready" | "maxTermMs"> {
   /** Name of the schedule, and of its election: one for each job, the same on every replica. */
   readonly name: string;
@@ -69,6 +70,7 @@ const HISTORY_ATTEMPT_MS = 5_000;
 /** The longest a single timer lasts: more would end the job at once, or early. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
+/** One replica of a schedule. */
 export class Schedule implements AsyncDisposable {
   readonly name: string;
   /** The contest for who runs it. */
@@ -81,7 +83,7 @@ export class Schedule implements AsyncDisposable {
   readonly #closed = new AbortController();
   readonly #running: Promise<void>;
 
-  /** @internal Use {@link schedule}. */
+  /** Use {@link schedule}: it reads the pattern. */
   constructor(options: ScheduleOptions, timetable: Timetable) {
     const policy = policyOf(options);
     const { job, timeoutMs } = options;

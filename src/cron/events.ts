@@ -6,6 +6,7 @@
 import { channel } from "node:diagnostics_channel";
 import type { Run } from "./ledger.js";
 
+/** What a {@link Schedule} tells its listeners. */
 export interface CronEvents {
   /** A job has begun. */
   started: { readonly run: Run };
@@ -19,7 +20,9 @@ export interface CronEvents {
   error: { readonly error: unknown };
 }
 
+/** Name of an event of a {@link Schedule}. */
 export type CronEventName = keyof CronEvents;
+/** A function that is told of one kind of event of a schedule. */
 export type CronListener<E extends CronEventName> = (event: CronEvents[E]) => void;
 
 /** Counted since this replica was started. */

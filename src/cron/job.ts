@@ -4,6 +4,7 @@ import { ConclaveError, describe } from "../core/errors.js";
 import type { Term } from "../core/term.js";
 import type { RunState } from "./ledger.js";
 
+/** What a job is told about its run. */
 export interface JobContext {
   /** The instant this run is for: the same on every replica and every attempt. Use it as idempotency key. */
   readonly scheduledAt: Date;
@@ -15,6 +16,7 @@ export interface JobContext {
   readonly signal: AbortSignal;
 }
 
+/** What a schedule runs. It should stop soon after its signal aborts. */
 export type Job = (context: JobContext) => unknown;
 
 export interface Ending {

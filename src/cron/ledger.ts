@@ -21,6 +21,7 @@ export type RunState =
   | "missed"
   | "skipped";
 
+/** One run of a schedule, as its history keeps it. */
 export interface Run {
   /** The scheduled instant: the key. */
   readonly at: number;
@@ -40,6 +41,7 @@ export interface Run {
   readonly count?: number | undefined;
 }
 
+/** A schedule's memory in the store: what has run, what runs, and how far it has come. */
 export interface Ledger {
   /** Instants up to this one are dealt with. Never moves back, whatever any clock does. */
   readonly cursor: number;

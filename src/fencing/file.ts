@@ -12,12 +12,14 @@ import type { Segment } from "./segments.js";
 import { Segments } from "./segments.js";
 import { assertFresh, checkToken } from "../core/token.js";
 
+/** Where a {@link FencedFile} is kept. */
 export interface FencedFileOptions {
   /** A directory of its own. It is created if it is missing, its parent is not. */
   readonly path: string;
   readonly clock?: Clock | undefined;
 }
 
+/** What a leader may do to a {@link FencedFile} under its token. */
 export interface FileActs {
   check(options?: FenceOptions): Promise<void>;
   append(data: string | Uint8Array, options?: FenceOptions): Promise<void>;
@@ -27,6 +29,7 @@ export interface FileActs {
 /** Longer chains are joined by the next append, so that reading stays cheap. */
 const LONGEST_CHAIN = 256;
 
+/** A file that refuses writes of earlier leaders. */
 export class FencedFile implements FencedResource<FileActs> {
   readonly path: string;
   readonly #segments: Segments;

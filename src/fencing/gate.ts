@@ -10,6 +10,7 @@ import type { Bearer, Fence, FencedResource, FenceOptions } from "../core/fence.
 import { deferred, onAbort, sleep } from "../core/waiting.js";
 import { MemoryFence } from "./memory.js";
 
+/** Options of a {@link Gate}. */
 export interface GateOptions {
   /**
    * What remembers the highest token beyond this process, where that is needed
@@ -21,6 +22,7 @@ export interface GateOptions {
   readonly clock?: Clock | undefined;
 }
 
+/** Leave to act, until it is given back. */
 export interface Pass {
   readonly token: bigint;
   /** Aborts when a newer leader has come (settle soon, it waits), or when nobody waits for the outcome any more. */
@@ -31,6 +33,7 @@ export interface Pass {
   leave(): void;
 }
 
+/** What a leader may do behind a {@link Gate}. */
 export interface GateActs {
   run<T>(act: (pass: Pass) => T | Promise<T>, options?: FenceOptions): Promise<T>;
 }
@@ -43,6 +46,7 @@ interface Running {
 
 const DEFAULT_DRAIN_MS = 10_000;
 
+/** A fence in memory that also waits for acts of earlier leaders to end. */
 export class Gate implements FencedResource<GateActs> {
   readonly #local = new MemoryFence();
   readonly #fence: Fence | undefined;

@@ -4,6 +4,7 @@ import type { Bearer } from "../core/fence.js";
 import { HIGHEST_HEADER, TOKEN_HEADER } from "./http.js";
 import { checkToken, parseToken } from "../core/token.js";
 
+/** A function like the global `fetch`. */
 export type Fetch = typeof fetch;
 
 /**

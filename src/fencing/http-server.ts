@@ -13,6 +13,7 @@ import type { Refusal } from "./http.js";
 import { parseToken } from "../core/token.js";
 import { deferred } from "../core/waiting.js";
 
+/** How an HTTP server checks tokens. */
 export interface HttpFenceOptions {
   /**
    * Requests for which this says `false` pass without a token (health checks,
@@ -69,6 +70,7 @@ export function fenceMiddleware(
 export interface FastifyRequestLike {
   readonly raw: IncomingMessage;
 }
+/** What is used of a Fastify reply. */
 export interface FastifyReplyLike {
   readonly raw: ServerResponse;
   code(status: number): FastifyReplyLike;

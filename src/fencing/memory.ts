@@ -2,6 +2,7 @@
 import type { Fence } from "../core/fence.js";
 import { assertFresh, checkToken } from "../core/token.js";
 
+/** Options of a fence in memory. */
 export interface MemoryFenceOptions {
   /** The highest token the resource had seen before it was restarted. */
   readonly highest?: bigint | null | undefined;

@@ -37,6 +37,7 @@ interface Stored extends FencedRecord {
   readonly ids: readonly string[];
 }
 
+/** What a leader may do to a fenced record under its token. */
 export interface RecordActs {
   check(options?: FenceOptions): Promise<void>;
   write(change: Change, options?: FenceOptions): Promise<FencedRecord>;
@@ -55,6 +56,7 @@ const REMEMBERED_WRITES = 8;
 /** Lost races before we say that the record is too busy. Each of them was somebody else's success. */
 const MOST_RACES = 1_000;
 
+/** A fence on a backend's records: the check and the write are one step. */
 export class RecordFence implements FencedResource<RecordActs> {
   readonly #records: RecordStore;
   readonly #key: string;

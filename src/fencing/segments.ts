@@ -13,6 +13,7 @@ import type { Clock } from "../core/clock.js";
 import { ConclaveError, describe } from "../core/errors.js";
 import { parseToken } from "../core/token.js";
 
+/** What every answer of etcd carries. */
 export interface Header {
   readonly token: bigint;
   /** Unique for each segment. */

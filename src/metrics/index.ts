@@ -11,6 +11,7 @@ import type { Term } from "../core/term.js";
 export { ScheduleMetrics } from "./schedule.js";
 export type { ScheduleMetricsOptions, WatchedRun, WatchedSchedule } from "./schedule.js";
 
+/** Where metrics of elections are registered. */
 export interface ElectionMetricsOptions {
   /** Where the metrics are registered. Default: a registry of their own. */
   readonly registry?: Registry | undefined;
@@ -25,6 +26,7 @@ const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** From flapping to a leader of weeks. */
 const TERM_BUCKETS = [1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400, 604_800];
 
+/** Prometheus metrics of elections. */
 export class ElectionMetrics {
   readonly registry: Registry;
   readonly #watched = new Map<Election, Labels>();

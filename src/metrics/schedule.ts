@@ -11,6 +11,7 @@ export interface WatchedSchedule {
   ): () => void;
 }
 
+/** What is used of a run. */
 export interface WatchedRun {
   readonly attempt: number;
   readonly state: string;
@@ -18,6 +19,7 @@ export interface WatchedRun {
   readonly count?: number | undefined;
 }
 
+/** Where metrics of schedules are registered. */
 export interface ScheduleMetricsOptions {
   /** Where the metrics are registered. Default: a registry of their own. */
   readonly registry?: Registry | undefined;
@@ -28,6 +30,7 @@ type Label = (typeof LABELS)[number];
 
 const OUTCOMES = ["done", "failed", "timed-out", "interrupted"];
 
+/** Prometheus metrics of schedules. */
 export class ScheduleMetrics {
   readonly registry: Registry;
   readonly #runs: Counter<Label | "outcome">;

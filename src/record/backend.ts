@@ -31,6 +31,7 @@ import { ShownVersions } from "./shown.js";
 import { soundLeases } from "./sound.js";
 import { Waker } from "./waker.js";
 
+/** What {@link recordBackend} takes. */
 export interface RecordBackendOptions {
   readonly name: string;
   readonly guarantees: Guarantees;
@@ -56,6 +57,7 @@ const ABANDONED_CHECK_MS = 200;
 /** Lost races that a single, non-waiting attempt follows before it says that someone else leads. */
 const MOST_RACES = 3;
 
+/** Turns any store with compare-and-swap into a {@link Backend}. */
 export function recordBackend(options: RecordBackendOptions): BackendWithRecords {
   const backend = new RecordBackend(options);
   leaseStores.set(backend, options.leases);

@@ -39,6 +39,7 @@ export function checkSize(text: string): string {
   );
 }
 
+/** Reads a lease from its text; what cannot be read counts as held by someone unknown. */
 export function decodeLease(text: string): LeaseRecord {
   if (text.length > LARGEST_TEXT) return unreadable();
   let parsed: unknown;

@@ -4,6 +4,7 @@
  */
 import type { Entry, Leader } from "../core/backend.js";
 
+/** What a store remembers of a lease. */
 export interface LeaseRecord {
   /** The candidate that holds the office; `null` = vacant. Records are vacated, never deleted, so versions live on. */
   readonly holder: string | null;

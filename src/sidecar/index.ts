@@ -17,8 +17,10 @@ import { hostsOf, isLoopback } from "./security.js";
 import { openServer } from "./server.js";
 import { ElectionView } from "./view.js";
 
+export type { Asset, Assets } from "./http.js";
 export type { WireElection, WireError, WireEvent, WireLeader } from "./protocol.js";
 
+/** What a sidecar is started with. */
 export interface SidecarOptions {
   /** The elections it speaks of. They stay yours: run and close them yourself. */
   readonly elections: readonly Election[];
@@ -37,6 +39,7 @@ export interface SidecarOptions {
   readonly clock?: Clock | undefined;
 }
 
+/** A running sidecar. */
 export interface Sidecar extends AsyncDisposable {
   /** Where it listens, e.g. `http://127.0.0.1:4040`. */
   readonly url: string;
@@ -48,6 +51,7 @@ const SHORTEST_TOKEN = 16;
 const RESERVED = 32;
 const RESERVED_PER_ELECTION = 4;
 
+/** Starts an HTTP server that campaigns on behalf of programs beside it. */
 export async function createSidecar(options: SidecarOptions): Promise<Sidecar> {
   const clock = options.clock ?? systemClock;
   const host = options.host ?? "127.0.0.1";

@@ -2,6 +2,7 @@
 import type { Leader } from "../core/backend.js";
 import type { EndReason } from "../core/term.js";
 
+/** A leader, as JSON. */
 export interface WireLeader {
   readonly candidate: string;
   readonly token: string;
@@ -55,6 +56,7 @@ export type WireEvent =
       readonly detail: string;
     };
 
+/** An error, as JSON. */
 export interface WireError {
   readonly error: string;
 }

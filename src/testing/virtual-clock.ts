@@ -15,6 +15,7 @@
 import type { Clock, Timer } from "../core/clock.js";
 import { Random } from "./sim/random.js";
 
+/** Where a {@link VirtualClock} starts. */
 export interface VirtualClockOptions {
   /** Epoch milliseconds at the start. Default: the beginning of 2025. */
   readonly wallMs?: number;
@@ -27,6 +28,7 @@ interface Pending {
   readonly fire: () => void;
 }
 
+/** A clock that moves only when it is told to. */
 export class VirtualClock implements Clock {
   readonly #random: Random;
   readonly #pending = new Set<Pending>();

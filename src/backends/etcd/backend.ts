@@ -26,6 +26,7 @@ import { EtcdRecords } from "./records.js";
 import type { Seat } from "./seat.js";
 import type { SharedLease } from "./shared-lease.js";
 
+/** How keys are laid out: `queue` as etcdctl and Go do, `key` as one key for all. */
 export type EtcdLayout = "queue" | "key";
 
 export interface EtcdBackendParts {

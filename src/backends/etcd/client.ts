@@ -25,6 +25,7 @@ export interface Header {
   readonly raftTerm: bigint;
 }
 
+/** A key of etcd, as an answer shows it. */
 export interface KeyValue {
   readonly key: string;
   readonly value: string;
@@ -33,6 +34,7 @@ export interface KeyValue {
   readonly lease: bigint;
 }
 
+/** Which keys to read. */
 export interface RangeRequest {
   readonly key: string;
   /** Exclusive end; without it, just the one key. */
@@ -44,10 +46,12 @@ export interface RangeRequest {
   readonly keysOnly?: boolean;
 }
 
+/** The keys that were read. */
 export interface RangeAnswer {
   readonly kvs: readonly KeyValue[];
 }
 
+/** One step of a transaction. */
 export type Operation =
   | ({ readonly kind: "range" } & RangeRequest)
   | { readonly kind: "put"; readonly key: string; readonly value: string; readonly lease?: bigint }
@@ -61,29 +65,34 @@ export interface Comparison {
   readonly value: bigint;
 }
 
+/** A transaction: if all comparisons hold the one list of operations, else the other. */
 export interface Transaction {
   readonly when: readonly Comparison[];
   readonly then: readonly Operation[];
   readonly otherwise: readonly Operation[];
 }
 
+/** The answer to a transaction. */
 export interface TransactionAnswer extends Header {
   readonly succeeded: boolean;
   /** One for each operation of the branch that ran; puts and deletes have no keys. */
   readonly results: readonly RangeAnswer[];
 }
 
+/** A lease that was granted. */
 export interface LeaseGrant {
   readonly id: bigint;
   /** Seconds the server really granted. */
   readonly ttl: bigint;
 }
 
+/** The answer to a keep-alive. */
 export interface LeaseLife extends Header {
   /** Seconds; zero or less: the answering member knows no such lease. */
   readonly ttl: bigint;
 }
 
+/** What is to be watched. */
 export interface WatchRequest {
   readonly key: string;
   readonly rangeEnd?: string;
@@ -97,11 +106,13 @@ export interface WatchRequest {
   readonly skip?: "puts" | "deletes";
 }
 
+/** One change of a key. */
 export interface WatchEvent {
   readonly type: "put" | "delete";
   readonly kv: KeyValue;
 }
 
+/** What is told of a watch. */
 export type WatchNotice =
   /** The watch stands: all that happens after this revision will be told. Only if it was begun without one. */
   | { readonly kind: "standing"; readonly revision: bigint }
@@ -111,6 +122,7 @@ export type WatchNotice =
   /** Refused by the server. The watch is over. A lost connection is not a failure: it is resumed. */
   | { readonly kind: "failed"; readonly error: Error };
 
+/** What the backend needs of a client of etcd. */
 export interface EtcdClient extends AsyncDisposable {
   transaction(transaction: Transaction, limits: CallLimits): Promise<TransactionAnswer>;
   leaseGrant(ttlSeconds: bigint, limits: CallLimits): Promise<LeaseGrant>;

@@ -16,6 +16,7 @@ import { Keys } from "./keys.js";
 import { KeyLayout, type Layout, QueueLayout } from "./layouts.js";
 import { rootOf } from "./options.js";
 
+/** What an {@link EtcdFence} is opened with. */
 export interface EtcdFenceOptions {
   readonly client: EtcdClient;
   /** The election whose leader may write. */
@@ -32,6 +33,7 @@ export interface EtcdFenceOptions {
 /** A change of one key, given as it is in etcd: no prefix is added. */
 export type EtcdChange = Extract<Operation, { kind: "put" | "delete" }>;
 
+/** What a leader may do to keys of etcd under its token. */
 export interface EtcdActs {
   check(options?: FenceOptions): Promise<void>;
   /** All of them or none, and only while this leader leads. */
@@ -47,6 +49,7 @@ interface Look {
   readonly highest: bigint | undefined;
 }
 
+/** A fence for keys of etcd: the check and the change are one transaction. */
 export class EtcdFence implements FencedResource<EtcdActs> {
   readonly #client: EtcdClient;
   readonly #election: string;

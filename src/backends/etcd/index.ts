@@ -5,7 +5,23 @@ import { GrpcEtcdClient } from "./client/grpc-client.js";
 import { clientOptions, type EtcdOptions, parseEtcdUrl, rootOf } from "./options.js";
 
 export type { EtcdLayout } from "./backend.js";
-export type { EtcdClient } from "./client.js";
+export type {
+  CallLimits,
+  Comparison,
+  EtcdClient,
+  Header,
+  KeyValue,
+  LeaseGrant,
+  LeaseLife,
+  Operation,
+  RangeAnswer,
+  RangeRequest,
+  Transaction,
+  TransactionAnswer,
+  WatchEvent,
+  WatchNotice,
+  WatchRequest,
+} from "./client.js";
 export { EtcdError } from "./client/errors.js";
 export type { EtcdErrorKind } from "./client/errors.js";
 export type { TlsFiles } from "./client/endpoint.js";

@@ -6,6 +6,7 @@ import type { EtcdClient } from "./client.js";
 import { DEFAULT_PORT, type Endpoint, parseEndpoint, type TlsFiles } from "./client/endpoint.js";
 import type { EtcdClientOptions } from "./client/grpc-client.js";
 
+/** Where etcd is, and how to talk to it. */
 export interface EtcdOptions {
   /** `host`, `host:port` or `https://host:port`. Default: ETCD_ENDPOINTS, ETCD_ENDPOINT, then localhost:2379. */
   readonly endpoints?: string | readonly string[] | undefined;

@@ -12,6 +12,7 @@ import { explain } from "./faults.js";
 import { errnoOf } from "./fs.js";
 import { isOwn } from "./node-fs.js";
 
+/** Which directory, and what it may be. */
 export interface DirectoryOptions {
   /** Default: `.local/state/conclave` in the home directory that the password database names. */
   readonly directory?: string | undefined;

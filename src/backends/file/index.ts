@@ -13,8 +13,11 @@ import { ProcessRule } from "./processes.js";
 import type { Durability } from "./store.js";
 import { FileStore } from "./store.js";
 
+export type { DirectoryOptions } from "./directory.js";
+export type { FileSystem } from "./fs.js";
 export { defaultDirectory, openDirectory } from "./directory.js";
 
+/** Where the files are, and how they are used. */
 export interface FileBackendOptions {
   /** Where the records live. Default: `.local/state/conclave` in this user's home. */
   readonly directory?: string | undefined;
@@ -35,6 +38,7 @@ export interface FileBackendOptions {
 /** Small: what follows a wake is a few system calls on one machine. */
 const WAKE_JITTER_MS = 2;
 
+/** Elections in a directory of a local disk. */
 export function fileBackend(options: FileBackendOptions = {}): BackendWithRecords {
   const clock = options.clock ?? systemClock;
   const fs = options.fs ?? nodeFileSystem;

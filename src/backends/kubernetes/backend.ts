@@ -23,6 +23,7 @@ import type { PodLabel } from "./route.js";
 import { LeaseStore } from "./store.js";
 import { TextStore } from "./texts.js";
 
+/** What elections on Kubernetes promise. */
 export const GUARANTEES: Guarantees = {
   exclusion: "linearizable",
   expiry: "observer",

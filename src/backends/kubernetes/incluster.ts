@@ -6,6 +6,7 @@ import type { Access } from "./access.js";
 
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
+/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface InClusterOptions {

@@ -21,9 +21,11 @@ import { PodLabel } from "./route.js";
 
 export { GUARANTEES } from "./backend.js";
 export type { KubeConfigLike } from "./handed.js";
+export type { Environment } from "./incluster.js";
 export { TERM_ANNOTATION } from "./lease.js";
 export { LEADER_LABEL } from "./route.js";
 
+/** Which cluster and namespace, and how to talk to it. */
 export interface KubernetesOptions {
   /** Where the Leases are. Default: that of the configuration, in a pod its own, else `default`. */
   readonly namespace?: string | undefined;

@@ -9,6 +9,7 @@ import { bounded, sleep } from "../../core/waiting.js";
 import { failure, refusalOf } from "./failures.js";
 import type { ApiClient } from "./http.js";
 
+/** The label that the leading pod carries. */
 export const LEADER_LABEL = "conclave/leader";
 const POINTER = `/metadata/labels/${LEADER_LABEL.replace("/", "~1")}`;
 /** One patch may take this long; failed ones are tried again after a pause while the office lasts. */

@@ -5,6 +5,7 @@ export interface Verdict {
   readonly highest: bigint;
 }
 
+/** A schedule's memory in the store: what has run, what runs, and how far it has come. */
 export class Ledger {
   #highest = -1n;
 

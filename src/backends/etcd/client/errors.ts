@@ -8,6 +8,7 @@ import { ConclaveError, type ErrorCode } from "../../../core/errors.js";
  */
 export type EtcdErrorKind = "retriable" | "permanent" | "lost";
 
+/** An error that etcd answered with, or that kept it from answering. */
 export class EtcdError extends ConclaveError {
   readonly kind: EtcdErrorKind;
   /** gRPC status, where etcd itself answered. */

@@ -7,6 +7,7 @@ interface Waiting {
   admit: (() => void) | undefined;
 }
 
+/** A fence in memory that also waits for acts of earlier leaders to end. */
 export class Gate {
   #free: number;
   #line: Waiting[] = [];
