@@ -53,6 +53,8 @@ export class Candidate {
   /** All that is under way: `close()` waits for it. */
   #running: Set<Promise<unknown>> | undefined;
   #state: State = IDLE;
+  /** The end of the last term, if it may not have been reported when the next campaign began. */
+  #last: Promise<unknown> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: ElectionOptions) {
@@ -186,7 +188,7 @@ export class Candidate {
         `this candidate is ${leads ? "leading" : "campaigning"} already; one Election is one candidate: open another for a second one`,
       );
     // The last term may be over but its lease not yet released: `close()` waits for that too.
-    if (state.kind === "leading") void this.track(state.tenure.ended);
+    if (state.kind === "leading") this.#last = this.track(state.tenure.ended);
     warnBestEffort(this.backend, this.events);
     this.#state = { kind: "campaigning", call };
   }
@@ -250,6 +252,9 @@ export class Candidate {
 
   /** One campaign. `null`: someone else leads, or what was won could not be confirmed. */
   async #attempt(since: number, wait: boolean, signal: AbortSignal): Promise<Tenure | null> {
+    // One term after the other, and their events in that order.
+    if (this.#last !== undefined) await untilAborted(signal, this.#last);
+    this.#last = undefined;
     const { ttlMs, retryMs, attemptMs } = this.timing;
     const { election, candidate } = this;
     const campaign = this.backend.campaign(

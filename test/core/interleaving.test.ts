@@ -24,7 +24,7 @@ const NAMES = Object.keys(STRIKES) as StrikeName[];
 
 const LONG = process.env["CONCLAVE_LONG"] === "1";
 /** How many microtasks lie between two strikes, at most. */
-const APART = LONG ? 40 : 3;
+const APART = LONG ? 3 : 2;
 const PAIRS: readonly (readonly [StrikeName, StrikeName])[] = LONG
   ? NAMES.flatMap((first) => NAMES.map((second) => [first, second] as const))
   : [

@@ -7,6 +7,8 @@ const SCHEDULE = "src/cron/schedule.js";
 const LEDGER = "src/cron/ledger.js";
 const JOB = "src/cron/job.js";
 const CRON = "src/cron/cron.js";
+const TIMETABLE = "src/cron/timetable.js";
+const ZONE = "src/cron/zone.js";
 const FENCE = "src/fencing/record.js";
 
 /** The monitor compares jobs with the ledger at once; what counts is that an instant is seen to run twice or get lost. */
@@ -183,6 +185,16 @@ const BROKEN: readonly Omit<Mutant, "subject">[] = [
     name: "cron: the ledger is written after close",
     rule: "nothing is left after close (a bug that the simulator found)",
     edits: [{ file: CRON, find: "this.#closed.abort();", replace: "" }],
+  },
+  {
+    name: "cron: text is read in UTC whatever the zone",
+    rule: "a pattern with hours goes by the clock of its zone",
+    edits: [{ file: TIMETABLE, find: "new Zone(timeZone)", replace: 'new Zone("UTC")' }],
+  },
+  {
+    name: "cron: a local time that comes twice counts the second time",
+    rule: "each local time runs once, the first time",
+    edits: [{ file: ZONE, find: "Math.min(...candidates)", replace: "Math.max(...candidates)" }],
   },
 ];
 

@@ -5,10 +5,9 @@
  */
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { CRON_MUTANTS } from "./cron-mutants.js";
+import { ALL_MUTANTS } from "./all-mutants.js";
 import { tryMutant } from "./mutant-run.js";
 import type { Verdict } from "./mutant-run.js";
-import { MUTANTS } from "./mutants.js";
 
 const BUILD = {
   directory: fileURLToPath(new URL("../../", import.meta.url)),
@@ -20,7 +19,7 @@ async function main(): Promise<number> {
   const { values } = parseArgs({
     options: { only: { type: "string", default: "" }, seeds: { type: "string", default: "5000" } },
   });
-  const queue = [...MUTANTS, ...CRON_MUTANTS].filter(({ name }) => name.includes(values.only));
+  const queue = ALL_MUTANTS.filter(({ name }) => name.includes(values.only));
   const most = Number(values.seeds);
   const verdicts: Verdict[] = [];
   const startedAt = performance.now();

@@ -5,9 +5,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ROOT } from "../shape/sources.js";
-import { CRON_MUTANTS } from "./cron-mutants.js";
+import { ALL_MUTANTS } from "./all-mutants.js";
 import { tryMutant } from "./mutant-run.js";
-import { MUTANTS } from "./mutants.js";
 
 const BUILD = { directory: join(ROOT, ".build"), modules: join(ROOT, "node_modules") };
 /** Twice as many as the slowest of these needs. */
@@ -27,7 +26,7 @@ const QUICK = [
 ];
 
 test.each(QUICK)("%s: is caught", { timeout: 120_000 }, async (name) => {
-  const mutant = [...MUTANTS, ...CRON_MUTANTS].find((each) => each.name === name);
+  const mutant = ALL_MUTANTS.find((each) => each.name === name);
   expect(mutant, "there is such a mutant").toBeDefined();
   const { caught, problem } = await tryMutant(mutant!, SEEDS, BUILD);
   expect(problem).toBeUndefined();

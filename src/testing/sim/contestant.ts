@@ -143,8 +143,10 @@ export class Contestant implements Employer {
   }
 
   #watchCalls(): void {
-    const { store } = this.plan;
-    const most = MOST_CALLS_PER_TTL[store] + this.#labour.updatesPerTtl * CALLS_PER_UPDATE[store];
+    const { store, sides } = this.plan;
+    // Elections of one process share what they are counted by.
+    const most =
+      MOST_CALLS_PER_TTL[store] * (1 + sides / 4) + this.#labour.updatesPerTtl * CALLS_PER_UPDATE[store];
     let window = -1;
     let calls = 0;
     this.#connection.traffic.onCall = (what) => {
@@ -188,15 +190,22 @@ export class Contestant implements Employer {
 
   async #follow(): Promise<void> {
     let newest = -1n;
+    let vacated = -1n;
     try {
       for await (const leader of this.#election.observe({ signal: this.#stop.signal })) {
         if (this.state === "closed")
           this.monitor.violate("after-close", `${this.owner} after close: observed a leader`);
         this.monitor.note(`${this.owner} sees ${leader === null ? "nobody" : leader.token}`);
         if (leader === null) {
+          vacated = newest;
           this.#sawNobody();
           continue;
         }
+        if (leader.token <= vacated)
+          this.monitor.violate(
+            "observer-order",
+            `${this.owner} saw ${leader.token} again after nobody had led`,
+          );
         if (leader.token < newest)
           this.monitor.violate("observer-order", `${this.owner} saw ${leader.token} after ${newest}`);
         newest = leader.token;

@@ -45,6 +45,8 @@ interface Snapshot {
 
 /** etcd refuses to keep leases shorter than this (1.5 x its election timeout, rounded up). */
 const SHORTEST_LEASE_S = 2;
+/** And transactions of more operations than this. */
+const MOST_OPERATIONS = 128;
 /** How late the server may notice that a lease has run out. */
 const EXPIRY_SLACK_MS = 500;
 /**
@@ -181,6 +183,8 @@ export class EtcdServer {
     // One transaction is one revision, however many keys it touches.
     const next = this.#revision + STEP;
     const operations = succeeded ? transaction.then : transaction.otherwise;
+    if (Math.max(transaction.then.length, transaction.otherwise.length) > MOST_OPERATIONS)
+      throw new EtcdError("permanent", "invalid", "etcdserver: too many operations in txn request");
     for (const operation of operations) this.#checkLease(operation);
     const results = operations.map((operation) => {
       if (operation.kind === "range") return { kvs: this.#range(operation) };

@@ -89,7 +89,7 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
       scheduler.at(scheduler.now + plan.ttlMs / 4, () => void (node.turning && seat.contestant?.resign()));
       return;
     case "reopen":
-      return reopen(world, seat, until);
+      return reopen(world, seat, until, arg);
   }
 }
 
@@ -98,11 +98,17 @@ function crash(world: World, seat: Seat, until: number): void {
   world.scheduler.at(until, () => world.start(seat));
 }
 
-function reopen(world: World, seat: Seat, until: number): void {
+/** How many do not come back: what they had sent must not stay in the way of the others. */
+const LEAVES = 0.3;
+
+function reopen(world: World, seat: Seat, until: number, arg: number): void {
   const { contestant, node } = seat;
   const { process } = node;
   if (contestant === undefined || process === undefined || !contestant.open || !node.turning) return;
+  const others = world.seats.filter((each) => each !== seat && each.contestant?.open === true);
+  const leaves = arg < LEAVES && others.length > 1;
   const again = (): void => {
+    if (leaves) return;
     world.scheduler.at(Math.max(until, world.scheduler.now), () =>
       process.deliver(() => {
         if (seat.contestant === contestant) world.open(seat);

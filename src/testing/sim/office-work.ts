@@ -1,5 +1,5 @@
 /** Work that lasts as long as its term, and behaves well or badly. */
-import { sleep } from "../../core/waiting.js";
+import { onAbort, sleep } from "../../core/waiting.js";
 import type { Employer, Labour } from "./labour.js";
 import type { TermRecord } from "./monitor.js";
 import type { Subject, SubjectTerm } from "./subject.js";
@@ -18,8 +18,9 @@ export class OfficeWork implements Labour {
   }
 
   begin(): void {
-    const { owner, monitor, random } = this.#by;
-    const style = random.chance(0.8) ? this.#run() : this.#campaign();
+    const { owner, monitor, random, plan } = this.#by;
+    const running = random.chance(0.8);
+    const style = plan.fickle === true ? this.#waver() : running ? this.#run() : this.#campaign();
     style.catch((error: unknown) =>
       monitor.violate("unhandled", `${owner}: run() rejected: ${String(error)}`),
     );
@@ -46,6 +47,44 @@ export class OfficeWork implements Labour {
         await sleep(clock, plan.ttlMs * 0.2, signal);
       }
     }
+  }
+
+  /** Gives campaigns up and begins others with the same election, tries just once, does not wait for its own end. */
+  async #waver(): Promise<void> {
+    const { stop, clock, plan, random, process, owner, monitor } = this.#by;
+    while (!stop.aborted) {
+      const attempt = new AbortController();
+      const unlink = onAbort(stop, () => attempt.abort());
+      const calm = process.node.scheduler.now >= plan.healAtMs;
+      const patience = random.next() < 0.5 && !calm ? random.between(0, 0.7) * plan.ttlMs : undefined;
+      const timer = patience === undefined ? undefined : clock.after(patience, () => attempt.abort());
+      try {
+        const once = random.chance(0.3);
+        const term = await this.#reach(once, attempt.signal);
+        timer?.cancel();
+        if (term !== null) {
+          await this.#work(term, "own").catch(() => {});
+          const leaving = term.resign();
+          if (random.chance(0.5)) await leaving;
+          else leaving.catch((error: unknown) => monitor.violate("unhandled", `${owner}: ${String(error)}`));
+          continue;
+        }
+      } catch {
+        if (this.#by.state !== "open") return;
+        if (attempt.signal.aborted && random.chance(0.7)) continue;
+      } finally {
+        timer?.cancel();
+        unlink();
+      }
+      await sleep(clock, plan.ttlMs * 0.2, stop);
+    }
+  }
+
+  #reach(once: boolean, signal: AbortSignal): Promise<SubjectTerm | null> {
+    const { election } = this;
+    return once && election.tryCampaign !== undefined
+      ? election.tryCampaign({ signal })
+      : election.campaign({ signal });
   }
 
   async #work(term: SubjectTerm, kind: "running" | "own" = "running"): Promise<void> {

@@ -30,7 +30,7 @@ export const FAULT_KINDS = [
   "freeze", // the store is stopped for a while
   "deposed", // keep-alives are answered by a store leader that is none any more (queue only)
   "resign", // the leader gives up office
-  "reopen", // an election is closed and opened again
+  "reopen", // an election is closed, and opened again or, sometimes, not
   "throw", // the work throws
   "return", // the work returns
   "ignore", // the work ignores its signal for a while
@@ -97,6 +97,8 @@ export interface Plan {
   readonly oneKey: boolean;
   /** etcd: so many more elections in every process, on the same lease. */
   readonly sides: number;
+  /** Candidates give campaigns up and stand again, and do not wait for the end of their terms. Plans of before: no. */
+  readonly fickle?: boolean;
   /** How often the getters are asked: after every event, or only now and then, so that the timers must do their part. */
   readonly probe: "always" | "seldom";
   /** In office a schedule is run; else work that lasts as long as the term. */
@@ -125,8 +127,14 @@ export interface PlanOptions {
 }
 
 const SCHEDULES = 1 / 6;
+const FICKLE = 0.15;
 /** With one under way two can wait for it, and be asked about together. */
-const SIDES = 2;
+const FEWEST_SIDES = 2;
+const MOST_SIDES = 6;
+/** One plan in so many of those with several elections has more keys on a lease than one transaction can look at. */
+const CROWDS = 1 / 20;
+/** From so many on it is a crowd: only two of the nodes stand in all of the elections. */
+export const CROWD = 60;
 
 export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const random = new Random(seed, "plan");
@@ -135,7 +143,10 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const horizonMs = 60_000 + random.whole(0, 10) * 1_000;
   const chance = new Random(seed, "cron");
   const scheduled = chance.next() < SCHEDULES;
-  const cron = (options.subject ?? (scheduled && "schedule")) === "schedule" ? drawCron(chance) : null;
+  const cron =
+    (options.subject ?? (scheduled && "schedule")) === "schedule"
+      ? drawCron(chance, new Random(seed, "zone"))
+      : null;
   // A schedule has to catch up as well.
   const healAtMs = Math.floor(horizonMs * (cron === null ? 0.8 : 0.7));
   const standing = new Random(seed, "stand");
@@ -171,7 +182,8 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     laggard: random.chance(0.4) ? random.whole(1, nodes) : 0,
     chatty: random.chance(store === "file" ? 0.3 : 0.05),
     oneKey: store === "queue" && random.chance(0.3),
-    sides: store === "queue" && random.chance(0.2) ? SIDES : 0,
+    fickle: new Random(seed, "fickle").chance(FICKLE),
+    sides: store === "queue" && random.chance(0.2) ? drawSides(new Random(seed, "sides")) : 0,
     probe: random.chance(0.7) ? "always" : "seldom",
     cron,
     faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs })
@@ -186,6 +198,11 @@ const WEIGHTS: Record<StoreKind, number> = { observer: 33, timed: 30, queue: 25,
 function drawStore(random: Random, stores: readonly StoreKind[]): StoreKind {
   let roll = random.next() * stores.reduce((sum, store) => sum + WEIGHTS[store], 0);
   return stores.find((store) => (roll -= WEIGHTS[store]) < 0) ?? "observer";
+}
+
+function drawSides(random: Random): number {
+  const most = random.whole(FEWEST_SIDES, MOST_SIDES);
+  return random.chance(CROWDS) ? CROWD + most : most;
 }
 
 /** Swarm testing: a random half of the kinds, so that rare mixes are met too. */

@@ -13,6 +13,8 @@ export interface SubjectTerm {
 export interface Subject {
   run(work: (term: SubjectTerm) => Promise<void>, options: { signal: AbortSignal }): Promise<void>;
   campaign(options: { signal: AbortSignal }): Promise<SubjectTerm>;
+  /** One attempt. Subjects without it are not tried that way. */
+  tryCampaign?(options: { signal: AbortSignal }): Promise<SubjectTerm | null>;
   observe(options: { signal: AbortSignal }): AsyncIterable<Leader | null>;
   resign(): Promise<void>;
   close(): Promise<void>;

@@ -4,7 +4,7 @@ import type { Timetable } from "../../cron/timetable.js";
 import { Contestant } from "./contestant.js";
 import { CronMonitor } from "./cron-monitor.js";
 import type { CronCounts } from "./cron-monitor.js";
-import { timetableOf } from "./cron-plan.js";
+import { almanacOf, timetableOf } from "./cron-plan.js";
 import { CronWork } from "./cron-work.js";
 import { applyFault } from "./faults.js";
 import type { LabourFactory } from "./labour.js";
@@ -16,6 +16,7 @@ import { SimNode } from "./node.js";
 import type { SimProcess } from "./node.js";
 import { OfficeWork } from "./office-work.js";
 import { drawRate, Oscillator } from "./oscillator.js";
+import { CROWD } from "./plan.js";
 import type { Plan } from "./plan.js";
 import { Random } from "./random.js";
 import { FencedResource } from "./resource.js";
@@ -131,7 +132,7 @@ export class World {
     const office: LabourFactory = (employer, subject) => new OfficeWork(employer, elect(subject));
     this.#labour = office;
     if (plan.cron && timetable !== undefined) {
-      const monitor = new CronMonitor(plan.cron, timetable, this.monitor);
+      const monitor = new CronMonitor(plan.cron, almanacOf(plan.cron) ?? timetable, this.monitor);
       monitor.onClaim = (node) => this.#sprung("claim", node);
       monitor.onRun = (node) => this.#sprung("run", node);
       this.cron = monitor;
@@ -183,7 +184,7 @@ export class World {
     const { process } = seat.node;
     if (process === undefined) return;
     seat.contestant = this.#contestant(seat, process, ELECTION, ++seat.serial);
-    if (seat.sides.length > 0) return;
+    if (seat.sides.length > 0 || (this.plan.sides > CROWD && seat.node.index > 2)) return;
     seat.sides = this.sides.map((side) => this.#contestant(seat, process, side.election, 1, side));
   }
 
@@ -246,7 +247,7 @@ export class World {
     const start = {
       mono: random.next() * 1e7,
       boot: random.next() * 1e9,
-      wall: WALL_START + random.next() * (this.cron === undefined ? WALL_SPREAD_MS : CAREFUL_SPREAD_MS),
+      wall: this.#wallStart + random.next() * (this.cron === undefined ? WALL_SPREAD_MS : CAREFUL_SPREAD_MS),
     };
     const oscillator = new Oscillator(drawRate(plan.rates, random), start);
     return new Seat(new SimNode(index, plan.seed, scheduler, oscillator));
@@ -264,14 +265,16 @@ export class World {
     if (this.cron !== undefined) scheduler.at(plan.healAtMs + plan.ttlMs, () => this.#setDates());
     const patience = (3 * plan.ttlMs) / plan.rates.low;
     const someoneLed = (since: number, what: string) => (): void => {
-      if (monitor.lastHeld < since) monitor.violate("liveness", `nobody led within 3 x ttl ${what}`);
+      const vacant = this.#monitors.find(({ lastHeld }) => lastHeld < since);
+      const where = vacant === monitor ? "" : " in one of the other elections";
+      vacant?.violate("liveness", `nobody led within 3 x ttl ${what}${where}`);
     };
     // A plan that was cut short has no quiet end in which someone could be expected to lead.
     if (plan.healAtMs + patience > plan.horizonMs) return;
     scheduler.quietly(plan.healAtMs + patience, someoneLed(plan.healAtMs, "after the last fault"));
     scheduler.quietly(plan.horizonMs, someoneLed(plan.horizonMs - patience, "before the end"));
     const { cron } = this;
-    if (cron) scheduler.quietly(plan.horizonMs, () => cron.judge(WALL_START + scheduler.now));
+    if (cron) scheduler.quietly(plan.horizonMs, () => cron.judge(this.#wallStart + scheduler.now));
   }
 
   /**
@@ -280,7 +283,11 @@ export class World {
    */
   #setDates(): void {
     const { now } = this.scheduler;
-    for (const { node } of this.seats) node.oscillator.setWall(now, WALL_START + now);
+    for (const { node } of this.seats) node.oscillator.setWall(now, this.#wallStart + now);
+  }
+
+  get #wallStart(): number {
+    return this.plan.cron?.zone?.startMs ?? WALL_START;
   }
 
   get #violation(): Violation | undefined {
@@ -289,8 +296,9 @@ export class World {
 
   #settled(): boolean {
     this.trace.number(this.scheduler.now);
-    if (this.scheduler.count > MOST_EVENTS)
-      this.monitor.violate("hot-loop", `more than ${MOST_EVENTS} events: something spins`);
+    const most = MOST_EVENTS * (1 + this.plan.sides / 4);
+    if (this.scheduler.count > most)
+      this.monitor.violate("hot-loop", `more than ${most} events: something spins`);
     let found = false;
     for (const monitor of this.#monitors) if (monitor.probe(false)) found = true; // each is asked
     return found;

@@ -61,7 +61,7 @@ export class Scene {
   dispose = (): void => {};
   readonly #timers: Set<object>;
   readonly #told = new Map<bigint, Told>();
-  readonly #working = new Set<bigint>();
+  readonly #working = new Map<bigint, Term>();
   readonly #begun = new Set<bigint>();
   #closing: Promise<void> | undefined;
   #closed = false;
@@ -112,7 +112,7 @@ export class Scene {
     if (this.#begun.has(token)) this.violate(`work of ${token} began twice`);
     if (!term.held) this.violate(`work of ${token} began without a term`);
     this.#begun.add(token);
-    this.#working.add(token);
+    this.#working.set(token, term);
     await new Promise<void>((resolve) => {
       term.signal.addEventListener("abort", () => resolve(), { once: true });
       if (term.signal.aborted) resolve();
@@ -175,7 +175,7 @@ export class Scene {
         this.violate(`${term.token}: ${elected} elected and ${ended} ended events`);
       if (!term.signal.aborted) this.violate(`the signal of ${term.token} has not aborted`);
     }
-    for (const token of this.#working) this.violate(`work of ${token} has not settled`);
+    for (const token of this.#working.keys()) this.violate(`work of ${token} has not settled`);
   }
 
   violate(what: string): void {
@@ -216,7 +216,9 @@ export class Scene {
 
   #called(what: string, token: bigint | undefined): void {
     if (this.#closed) this.violate(`the store was asked to ${what} after close() had resolved`);
-    if (what === "release" && token !== undefined && this.#working.has(token))
+    if (what !== "release" || token === undefined) return;
+    // What is being given up may run out meanwhile: then it is nobody's, and the record may be vacated.
+    if (this.#working.has(token) && this.#working.get(token)?.end?.drained !== false)
       this.violate(`${token} was given back while its work ran`);
   }
 

@@ -1,0 +1,7 @@
+/** Every rule that is broken in turn. */
+import { CANDIDACY_MUTANTS } from "./candidacy-mutants.js";
+import { CRON_MUTANTS } from "./cron-mutants.js";
+import { MUTANTS } from "./mutants.js";
+import type { Mutant } from "./mutants.js";
+
+export const ALL_MUTANTS: readonly Mutant[] = [...MUTANTS, ...CANDIDACY_MUTANTS, ...CRON_MUTANTS];
