@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { Backend, Candidacy, Hold } from "../../src/core/backend.js";
 import type { RecordBackendOptions } from "../../src/record/backend.js";
 import { TableServer } from "../support/table.js";
-import { lease, never, OneRecord, openOne, SetClock } from "./one-record.js";
+import { lease, never, OneRecord, openOne } from "./one-record.js";
+import { SetClock } from "../support/set-clock.js";
 
 const TTL_MS = 1_000;
 const RETRY_MS = 400;
@@ -141,23 +142,6 @@ describe("a campaign", () => {
     store.beforeRead = () => {};
     await clock.advance(TTL_MS - RETRY_MS);
     expect((await backend.campaign(candidacy(), { wait: false, signal: never }))?.token).toBe(2n);
-  });
-
-  it("starts to count anew after the record was gone", async () => {
-    store.put(lease());
-    const backend = open();
-    const attempt = (): Promise<Hold | null> => backend.campaign(candidacy(), { wait: false, signal: never });
-    expect(await attempt()).toBeNull();
-    const { entry } = store;
-    store.entry = null;
-    store.beforeWrite = () => {
-      throw new Error("away");
-    };
-    await expect(attempt()).rejects.toThrow("away");
-    store.beforeWrite = () => {};
-    await clock.advance(TTL_MS);
-    store.entry = entry;
-    expect(await attempt()).toBeNull();
   });
 
   it("gives up with its signal, without another look", async () => {

@@ -1,7 +1,8 @@
 /** An observer of a record store: what it is shown, and when it looks. On a virtual clock. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Backend, Leader } from "../../src/core/backend.js";
-import { lease, never, OneRecord, openOne, SetClock } from "./one-record.js";
+import { lease, never, OneRecord, openOne } from "./one-record.js";
+import { SetClock } from "../support/set-clock.js";
 
 const RETRY_MS = 400;
 const ATTEMPT_MS = 200;

@@ -4,7 +4,6 @@ import { recordBackend } from "../../src/record/backend.js";
 import type { RecordBackendOptions } from "../../src/record/backend.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 import type { Clock } from "../../src/core/clock.js";
-import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { TableServer } from "../support/table.js";
 
 type Hook = () => void | Promise<void>;
@@ -59,15 +58,6 @@ export function lease(over: Partial<LeaseRecord> = {}): LeaseRecord {
 }
 
 export const never = new AbortController().signal;
-
-/** Draws what the test says: jitter is a share of it. */
-export class SetClock extends VirtualClock {
-  draw = 0;
-
-  override random(): number {
-    return this.draw;
-  }
-}
 
 export function openOne(store: OneRecord, clock: Clock, over: Partial<RecordBackendOptions> = {}): Backend {
   return recordBackend({
