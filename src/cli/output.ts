@@ -21,9 +21,23 @@ const CODES: Readonly<Record<Colour, number>> = {
   bold: 1,
 };
 
-export function output(stream: NodeJS.WriteStream = process.stdout): Out {
-  const colour = stream.isTTY && takesColour();
-  return { line: (...parts) => void stream.write(`${render(parts, colour)}\n`) };
+/** A reader this far behind does not read (a stopped pager): its lines are dropped, not kept in memory. */
+const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
+
+/** What of a stream is needed. */
+interface Sink {
+  readonly isTTY?: boolean;
+  readonly writableLength: number;
+  write(text: string): boolean;
+}
+
+export function output(stream: Sink = process.stdout): Out {
+  const colour = stream.isTTY === true && takesColour();
+  return {
+    line: (...parts) => {
+      if (stream.writableLength < MOST_UNREAD_BYTES) stream.write(`${render(parts, colour)}\n`);
+    },
+  };
 }
 
 /** Whether a terminal wants colour, by the environment. */

@@ -17,9 +17,18 @@ const MOST_STALLED_CHECKS = 5;
 /** A refused client has this long to read why. */
 const LINGER_MS = 1000;
 
+/**
+ * Requests of one connection that wait for their turn. Node reads as many as a
+ * chunk holds before it does anything else, so a client that sends thousands in
+ * a row would keep the process from renewing.
+ */
+const MOST_PIPELINED = 16;
+
 interface Connection {
   /** Responses that are still being produced. */
   readonly producing: Set<ServerResponse>;
+  /** Responses that are not sent yet. */
+  unsent: number;
   /** Bytes the kernel has taken, at the last check. */
   taken: number;
   stalledChecks: number;
@@ -45,16 +54,25 @@ export class Connections {
       if (longestIdle === undefined) return void socket.resetAndDestroy();
       this.#drop(longestIdle);
     }
-    this.#open.set(socket, { producing: new Set(), taken: 0, stalledChecks: 0 });
-    this.#idle.add(socket);
+    const connection: Connection = { producing: new Set(), unsent: 0, taken: 0, stalledChecks: 0 };
+    this.#open.set(socket, connection);
     socket.once("close", () => this.#forget(socket));
+    this.#afterFirstRead(() => {
+      if (connection.producing.size === 0 && this.#open.has(socket)) this.#idle.add(socket);
+    });
     this.#checking ??= this.#clock.after(CHECK_EVERY_MS, () => this.#check());
   }
 
-  /** A request has arrived. Until its response is produced the connection is not idle. */
-  serving(socket: Socket, response: ServerResponse): void {
+  /** A request has arrived. Until its response is produced the connection is not idle. `false`: it is not to be served. */
+  serving(socket: Socket, response: ServerResponse): boolean {
     const connection = this.#open.get(socket);
-    if (connection === undefined) return;
+    if (connection === undefined) return false;
+    if (connection.unsent >= MOST_PIPELINED) {
+      this.#drop(socket);
+      return false;
+    }
+    connection.unsent++;
+    response.once("close", () => connection.unsent--);
     connection.producing.add(response);
     this.#idle.delete(socket);
     const produced = (): void => {
@@ -63,6 +81,7 @@ export class Connections {
     };
     response.once("prefinish", produced);
     response.once("close", produced);
+    return true;
   }
 
   /** Sends a last answer and closes, also if the client never does: a half-closed socket keeps its descriptor. */
@@ -78,6 +97,11 @@ export class Connections {
 
   close(): void {
     for (const socket of this.#open.keys()) socket.destroy();
+  }
+
+  /** What has arrived by now is read in the next turn of the event loop; a client that asked at once is not idle. */
+  #afterFirstRead(then: () => void): void {
+    setImmediate(() => setImmediate(then));
   }
 
   #drop(socket: Socket): void {

@@ -41,8 +41,8 @@ export async function openServer(options: ServerOptions): Promise<OpenServer> {
       connectionsCheckingInterval: 1000,
     },
     (request, response) => {
-      connections.serving(request.socket, response);
-      handle(request, response).catch(() => broken(response));
+      if (connections.serving(request.socket, response))
+        handle(request, response).catch(() => broken(response));
     },
   );
   server.maxHeadersCount = MOST_HEADERS;

@@ -223,7 +223,9 @@ describe("what others choose", () => {
 });
 
 it("a fault that nobody foresaw is not an answer: 4, one line, no secret", async () => {
-  const fault = "setTimeout(()=>{throw new Error('no etcd://root:hunter2hunter@host')},300)";
+  const fault = `setInterval(() => {
+    if (process.listenerCount("uncaughtException") > 0) throw new Error("no etcd://root:hunter2hunter@host");
+  }, 20)`;
   const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(fault)}` };
   const { code, out, err } = await conclave(["observe", "jobs", "--json", "--lock-dir", scratch()], env);
   expect(err).toBe("conclave: unexpected fault: no etcd://***@host");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Line } from "../../src/cli/lines.js";
 import { type LogFormat, openLog } from "../../src/cli/log.js";
-import { render } from "../../src/cli/output.js";
+import { output, render } from "../../src/cli/output.js";
 
 function printed(format: LogFormat, lines: readonly Line[]): string[] {
   const said: string[] = [];
@@ -57,4 +57,14 @@ describe("a store that is away", () => {
   test("is told to machines every time", () => {
     expect(printed("json", away)).toHaveLength(4);
   });
+});
+
+test("lines for a reader that does not read are dropped, not kept", () => {
+  const written: string[] = [];
+  const unread = { writableLength: 0, isTTY: false, write: (text: string) => written.push(text) > 0 };
+  const out = output(unread);
+  out.line("first");
+  unread.writableLength = 5_000_000;
+  out.line("second");
+  expect(written).toEqual(["first\n"]);
 });

@@ -22,10 +22,10 @@ const [port, count] = process.argv.slice(1).map(Number);
 let settled = 0;
 for (let i = 0; i < count; i++) {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-  const tried = () => { if (++settled === count) console.log("all"); };
+  let open = true;
+  const tried = () => { if (open && ++settled === count) console.log("all"); open = false; };
   socket.once("connect", tried);
-  socket.once("error", () => { if (socket.connecting) tried(); });
-  socket.on("error", () => {});
+  socket.on("error", tried);
 }
 setInterval(() => {}, 1000);
 `;

@@ -129,6 +129,22 @@ test("if all are being served, a new one is refused and the others are not distu
   for (const answer of await Promise.all(served)) expect(answer.body).toBe("here");
 });
 
+test("thousands of requests in a row are not served: the connection is dropped", async () => {
+  let served = 0;
+  const { url } = await open(async (_, response) => {
+    served++;
+    response.end("here");
+  });
+  const flood = await client(url, get("/").repeat(20_000));
+  await until("it is dropped", () => isDropped(flood));
+  expect(served).toBeLessThan(1_000);
+  served = 0;
+  // A few are nobody's attack.
+  const few = await client(url, get("/").repeat(8));
+  await until("all are served", () => served === 8);
+  expect(few.closed).toBe(false);
+});
+
 test("closing does not wait for anyone", async () => {
   const election = new Election({ name: "e", backend: memoryBackend() });
   const sidecar = await createSidecar({ elections: [election] });

@@ -44,6 +44,8 @@ export interface UnaryRequest {
   readonly body: Uint8Array;
   readonly limitMs: number;
   readonly signal: Stop;
+  /** What of the body must not appear in an error. */
+  readonly secret?: string;
   /** Another like it will follow: while a stream is open too, the next one's is opened ahead. */
   readonly again?: boolean;
 }
@@ -113,7 +115,7 @@ export class Connection {
 
   /** One request, one answer. Rejects when the signal aborts; the server is told to stop. */
   unary(request: UnaryRequest, token: string | undefined): Promise<Uint8Array> {
-    const { path, body, limitMs, signal, again = false } = request;
+    const { path, body, limitMs, signal, secret = "", again = false } = request;
     return new Promise((resolve, reject) => {
       throwIfStopped(signal);
       let answer: Uint8Array | undefined;
@@ -130,7 +132,8 @@ export class Connection {
           if (again) this.#openAhead(path, token);
         },
       };
-      const stream = this.#ahead.take(path, token, handlers) ?? this.#request(path, token, limitMs, handlers);
+      const stream =
+        this.#ahead.take(path, token, handlers) ?? this.#request(path, token, limitMs, handlers, secret);
       this.#calls++;
       const unlink = onAbort(signal, () => {
         stream.close(constants.NGHTTP2_CANCEL);
@@ -178,6 +181,7 @@ export class Connection {
     token: string | undefined,
     limitMs: number | undefined,
     handlers: StreamHandlers,
+    secret = "",
   ): ClientHttp2Stream {
     if (this.#why !== undefined) throw this.#why;
     const headers: OutgoingHttpHeaders = {
@@ -199,11 +203,11 @@ export class Connection {
       this.end("the connection broke");
       throw this.#why!;
     }
-    this.#listen(request, handlers);
+    this.#listen(request, handlers, [token ?? "", secret]);
     return request;
   }
 
-  #listen(request: ClientHttp2Stream, handlers: StreamHandlers): void {
+  #listen(request: ClientHttp2Stream, handlers: StreamHandlers, secrets: readonly string[]): void {
     const unframer = new Unframer();
     let failure: EtcdError | undefined;
     let finished = false; // the server said how it ended
@@ -222,7 +226,7 @@ export class Connection {
       if (status !== undefined) {
         finished = true;
         if (status !== "0")
-          failure = statusError(Number(status), decodeMessage(headers["grpc-message"]), this.who);
+          failure = statusError(Number(status), decodeMessage(headers["grpc-message"]), this.who, secrets);
         // All is said; the stream's own end comes a little later.
         if (failure !== undefined || messages > 0) end();
       }

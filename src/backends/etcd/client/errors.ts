@@ -1,4 +1,5 @@
 import { ConclaveError, type ErrorCode } from "../../../core/errors.js";
+import { maskSecrets } from "../../../core/secrets.js";
 
 /**
  * What an error means for whoever asked:
@@ -37,9 +38,9 @@ const UNAUTHENTICATED = 16;
 const forbidden = (message: string, status: number): EtcdError =>
   new EtcdError("permanent", "forbidden", message, { status });
 
-/** The text etcd sends, cut: it is data from elsewhere. */
-function quote(text: string): string {
-  const printable = text.replace(/[^\x20-\x7e]+/g, " ");
+/** The text etcd sends, cut: it is data from elsewhere. A proxy may have put our request into it. */
+function quote(text: string, secrets: readonly string[]): string {
+  const printable = maskSecrets(text.slice(0, 4096), secrets).replace(/[^\x20-\x7e]+/g, " ");
   return printable.length > 200 ? `${printable.slice(0, 200)}…` : printable;
 }
 
@@ -47,8 +48,13 @@ function quote(text: string): string {
  * Turns a gRPC status into one clear error. Unknown ones are taken for passing
  * faults: only what is known to be permanent is permanent.
  */
-export function statusError(status: number, detail: string, who: string): EtcdError {
-  const said = quote(detail);
+export function statusError(
+  status: number,
+  detail: string,
+  who: string,
+  secrets: readonly string[] = [],
+): EtcdError {
+  const said = quote(detail, secrets);
   if (said.includes("lease not found")) {
     return new EtcdError("lost", "unavailable", `etcd at ${who} no longer knows the lease (${said})`, {
       status,

@@ -68,7 +68,10 @@ export class Tokens {
     try {
       const never = new Halt();
       const answer = await limited(this.#clock, AUTH_LIMIT_MS, never, "authentication at etcd", (signal) =>
-        connection.unary({ path: methods.authenticate, body, limitMs: AUTH_LIMIT_MS, signal }, undefined),
+        connection.unary(
+          { path: methods.authenticate, body, limitMs: AUTH_LIMIT_MS, signal, secret: password },
+          undefined,
+        ),
       );
       text = decodeToken(answer);
     } catch (error) {

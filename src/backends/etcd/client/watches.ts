@@ -195,7 +195,9 @@ export class Watches {
    */
   #refused(id: bigint, reason: string, watch: Watch, state: Open): void {
     if (watch.lastChance || !this.#transport.refuse(state.token)) {
-      const error = statusError(7, reason === "" ? "watch cancelled" : reason, state.who);
+      const error = statusError(7, reason === "" ? "watch cancelled" : reason, state.who, [
+        state.token ?? "",
+      ]);
       return this.#finish(id, watch, { kind: "failed", error });
     }
     watch.lastChance = true;
