@@ -1,7 +1,7 @@
 /** The judge of the fault runs is itself judged: it must find every bad history, and nothing in a legal one. */
 import { describe, expect, it } from "vitest";
-import { judge } from "../support/checker.js";
-import { parseFile, parseLine } from "../support/history.js";
+import { judge } from "../../src/testing/race/checker.js";
+import { parseFile, parseLine } from "../../src/testing/race/history.js";
 import { selftest } from "../support/selftest.js";
 import { sources, importsOf } from "../shape/sources.js";
 
@@ -32,10 +32,11 @@ describe("history checker", () => {
   });
 
   it("knows nothing of the library", () => {
-    const own = sources("test/support").filter(({ path }) =>
-      /(checker|rules|history|selftest)\.ts$/.test(path),
-    );
-    expect(own).toHaveLength(4);
-    for (const source of own) expect(importsOf(source).filter((name) => name.includes("src/"))).toEqual([]);
+    const own = sources("src/testing/race").filter(({ path }) => /(checker|rules|history)\.ts$/.test(path));
+    expect(own).toHaveLength(3);
+    for (const source of own)
+      expect(
+        importsOf(source).filter((name) => !/^(node:|\.\/(checker|rules|history)\.js$)/.test(name)),
+      ).toEqual([]);
   });
 });

@@ -39,7 +39,7 @@ export function withoutComments(text: string): string {
 /** What a module imports or re-exports, by any of the ways to write it. */
 export function importsOf(source: Source): string[] {
   const found: string[] = [];
-  const pattern = /(?:\bfrom\s*|\bimport\s*\(\s*|^\s*import\s+)"([^"]+)"/gm;
+  const pattern = /(?:(?<!")\bfrom\s*|\bimport\s*\(\s*|^\s*import\s+)"([^"]+)"/gm;
   for (const match of source.code.matchAll(pattern)) found.push(match[1]!);
   return found;
 }

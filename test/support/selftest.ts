@@ -1,11 +1,11 @@
 /**
  * Judges the judge: histories with one fault each, all of which it must find,
- * and legal ones, of which it must find none. No import from the library.
+ * and legal ones, of which it must find none.
  */
-import type { Verdict } from "./checker.js";
-import type { Line } from "./history.js";
-import { parseLine } from "./history.js";
-import type { Violation } from "./rules.js";
+import type { Verdict } from "../../src/testing/race/checker.js";
+import type { Line } from "../../src/testing/race/history.js";
+import { parseLine } from "../../src/testing/race/history.js";
+import type { Violation } from "../../src/testing/race/rules.js";
 
 type Judge = (history: readonly Line[]) => Verdict;
 /** Instants are written in milliseconds. */

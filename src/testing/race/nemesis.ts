@@ -1,29 +1,38 @@
 /**
  * Real processes on a real store, and someone who stops and kills the leader.
- * Works on any backend URL. All it does and all it sees goes into history files;
- * whether that was right is the checker's to say.
+ * Works on any store: the author starts the candidates. All it does and all it
+ * sees goes into history files; whether that was right is the checker's to say.
  */
 import type { ChildProcess } from "node:child_process";
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startCandidate } from "./children.js";
 import { eachLine } from "./lines.js";
 import { Resource } from "./resource.js";
 
 export type FaultKind = "stop" | "kill";
 
+/** What a candidate that takes part is told: hand it on to `raceCandidate` in the child process, as JSON. */
+export interface RaceRequest {
+  readonly election: string;
+  readonly ttlMs: number;
+  /** File that the candidate writes down what it saw in. */
+  readonly history: string;
+  /** Socket of the resource that it writes to while it leads. */
+  readonly resource: string;
+}
+
+/** Elections on one store, and how often their leaders are stopped and killed. */
 export interface Contest {
-  readonly url: string;
+  /** Starts one candidate as a process of its own, with its standard output piped. */
+  readonly start: (request: RaceRequest) => ChildProcess;
   /** Elections under fault at the same time: they do not know of each other. */
   readonly elections: number;
   /** Faults over all elections. */
   readonly faults: Readonly<Record<FaultKind, number>>;
   readonly ttlMs: number;
-  /** Where the history goes. Made if it is not there. */
-  readonly directory: string;
-  /** Planted bug in the candidates: what the harness must find. */
-  readonly believesSignal?: boolean;
+  /** Every stop lasts until another leads. Default: half of them end when the lease has just run out. */
+  readonly longStops?: boolean;
   /** Begins the names of the elections; tells contests apart that share a store. */
   readonly prefix: string;
 }
@@ -63,17 +72,19 @@ class Contender {
 class Arena {
   readonly #contest: Contest;
   readonly #election: string;
+  readonly #directory: string;
   readonly #resource: string;
   readonly #log: (event: object) => void;
   readonly #contenders = new Set<Contender>();
   readonly #waiting = new Set<() => void>();
   #started = 0;
 
-  constructor(contest: Contest, index: number, resource: string, log: (event: object) => void) {
+  constructor(contest: Contest, index: number, place: Place) {
     this.#contest = contest;
     this.#election = `${contest.prefix}-${index}`;
-    this.#resource = resource;
-    this.#log = log;
+    this.#directory = place.directory;
+    this.#resource = place.resource;
+    this.#log = place.log;
   }
 
   async run(faults: readonly FaultKind[]): Promise<void> {
@@ -103,7 +114,7 @@ class Arena {
     const { inc, token } = leader;
     const t0 = monotonic();
     leader.signal("SIGSTOP");
-    if (Math.random() < 0.5 && !this.#contest.believesSignal) {
+    if (Math.random() < 0.5 && !this.#contest.longStops) {
       await pause(ttlMs * (1 + Math.random() * 0.3));
     } else {
       await this.#leader(token!, leader);
@@ -156,17 +167,10 @@ class Arena {
   }
 
   #start(): void {
-    const { url, ttlMs, directory, believesSignal = false } = this.#contest;
-    const history = join(directory, `${this.#election}-${this.#started++}.jsonl`);
-    const options = {
-      url,
-      election: this.#election,
-      ttlMs,
-      history,
-      resource: this.#resource,
-      believesSignal,
-    };
-    const contender = new Contender(startCandidate(options), () => this.#waiting.forEach((look) => look()));
+    const history = join(this.#directory, `${this.#election}-${this.#started++}.jsonl`);
+    const { start, ttlMs } = this.#contest;
+    const child = start({ election: this.#election, ttlMs, history, resource: this.#resource });
+    const contender = new Contender(child, () => this.#waiting.forEach((look) => look()));
     this.#contenders.add(contender);
   }
 
@@ -181,17 +185,25 @@ class Arena {
   }
 }
 
-/** Runs one contest to its end. */
-export async function fight(contest: Contest): Promise<void> {
-  mkdirSync(contest.directory, { recursive: true });
-  const file = join(contest.directory, `${contest.prefix}-nemesis.jsonl`);
+/** Where a contest takes place: its files, and its resource. */
+interface Place {
+  readonly directory: string;
+  readonly resource: string;
+  readonly log: (event: object) => void;
+}
+
+/** Runs one contest to its end. The history goes to `directory`, which is made if it is not there. */
+export async function fight(contest: Contest, directory: string): Promise<void> {
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, `${contest.prefix}-nemesis.jsonl`);
   const log = (event: object): void => appendFileSync(file, `${JSON.stringify(event)}\n`);
   // A socket's path is short; the history's may not be.
   const place = mkdtempSync(join(tmpdir(), "conclave-race-"));
   const socket = join(place, "resource");
   const resource = await Resource.listen(socket, log);
   try {
-    const arenas = Array.from({ length: contest.elections }, (_, i) => new Arena(contest, i, socket, log));
+    const there = { directory, resource: socket, log };
+    const arenas = Array.from({ length: contest.elections }, (_, i) => new Arena(contest, i, there));
     const shares = deal(contest.faults, contest.elections);
     const ends = await Promise.allSettled(arenas.map((arena, i) => arena.run(shares[i]!)));
     const failed = ends.find((end) => end.status === "rejected");

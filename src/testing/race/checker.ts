@@ -4,12 +4,7 @@
  * is certain. In [lo, hi] of a term (from the *end* of its first true answer to
  * the *start* of its last) the candidate claimed office without any doubt about
  * timing; everything else is never used against it.
- *
- *   node checker.js DIRECTORY     exit 0 good, 1 violations, 2 inconclusive, 3 broken history
- *   node checker.js --selftest    judges the judge
  */
-import { realpathSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { HarnessError, readHistory } from "./history.js";
 import type { Line } from "./history.js";
 import {
@@ -29,7 +24,6 @@ import {
   trueAgain,
 } from "./rules.js";
 import type { Claim, Violation } from "./rules.js";
-import { selftest } from "./selftest.js";
 
 /** A run that tested nothing must not be green. */
 export interface Demands {
@@ -140,7 +134,7 @@ function shortOf({ observations, changes, hits }: Metrics, demands: Demands): st
   return short;
 }
 
-export function report({ violations, inconclusive, metrics }: Verdict): string {
+function report({ violations, inconclusive, metrics }: Verdict): string {
   const { failoverMs, hits } = metrics;
   const at = (share: number): string =>
     `${Math.round(failoverMs[Math.floor(share * (failoverMs.length - 1))] ?? NaN)} ms`;
@@ -154,28 +148,23 @@ export function report({ violations, inconclusive, metrics }: Verdict): string {
   ].join("\n");
 }
 
-/** Judges a directory of history files; the number is the exit code. */
-export function judgeDirectory(directory: string, demands: Demands = LEAST): { code: number; text: string } {
+/** What the judge says of a directory of history files. */
+export interface Judgement {
+  /** `inconclusive`: no rule was broken, but too little happened to say anything. `broken`: the history cannot be read. */
+  readonly verdict: "good" | "violations" | "inconclusive" | "broken";
+  /** For people: the violations, or what was counted. */
+  readonly text: string;
+}
+
+/** Judges all files that end in `.jsonl` in a directory. */
+export function judgeDirectory(directory: string, demands: Demands = LEAST): Judgement {
   try {
-    const verdict = judge(readHistory(directory), demands);
-    const code = verdict.violations.length > 0 ? 1 : verdict.inconclusive.length > 0 ? 2 : 0;
-    return { code, text: report(verdict) };
+    const found = judge(readHistory(directory), demands);
+    const verdict =
+      found.violations.length > 0 ? "violations" : found.inconclusive.length > 0 ? "inconclusive" : "good";
+    return { verdict, text: report(found) };
   } catch (error) {
     if (!(error instanceof HarnessError) && !(error instanceof SyntaxError)) throw error;
-    return { code: 3, text: `broken history: ${error.message}` };
+    return { verdict: "broken", text: `broken history: ${error.message}` };
   }
 }
-
-function main(argument: string | undefined): number {
-  if (argument === undefined) {
-    console.error("usage: checker.js DIRECTORY | --selftest");
-    return 3;
-  }
-  const { code, text } = argument === "--selftest" ? selftest(judge) : judgeDirectory(argument);
-  console.log(text);
-  return code;
-}
-
-const program = process.argv[1];
-if (program !== undefined && realpathSync(program) === fileURLToPath(import.meta.url))
-  process.exitCode = main(process.argv[2]);
