@@ -7,5 +7,12 @@ export type { Rule, Violation } from "./monitor.js";
 export { shrink } from "./shrink.js";
 export type { ShrinkOptions, Shrunk } from "./shrink.js";
 export type { Subject, SubjectFactory, SubjectOptions, SubjectTerm } from "./subject.js";
+export type {
+  SimulatedHost,
+  SimulatedProcess,
+  SimulatedStore,
+  SimulatedStoreFactory,
+  SimulatedWire,
+} from "./custom-store.js";
 export { simulate } from "./world.js";
 export type { Outcome, SimulateOptions } from "./world.js";

@@ -45,7 +45,7 @@ export interface Store {
   depose(node: string, untilTime: number): void;
 }
 
-interface StoreOptions {
+export interface StoreOptions {
   readonly plan: Plan;
   readonly host: StoreHost;
   readonly monitor: Monitor;
@@ -223,7 +223,7 @@ function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
 }
 
 /** A backend that serves one election alone. */
-function own(backend: Backend, traffic: Traffic): Connection {
+export function own(backend: Backend, traffic: Traffic): Connection {
   return { backend, traffic, close: (late) => closeBackend(backend, traffic, late) };
 }
 
@@ -260,7 +260,11 @@ function share(shared: Shared, forget: () => void): Connection {
   return { backend, traffic: link, close };
 }
 
-const ordinary: Omit<Store, "connect"> = { losePower: () => {}, depose: () => {}, holds: () => undefined };
+export const ordinary: Omit<Store, "connect"> = {
+  losePower: () => {},
+  depose: () => {},
+  holds: () => undefined,
+};
 
 /** In the last two ttls, was there a vacant record, or a silence long enough to be taken for one by someone? */
 function vacantLately(

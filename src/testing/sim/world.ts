@@ -6,6 +6,8 @@ import { CronMonitor } from "./cron-monitor.js";
 import type { CronCounts } from "./cron-monitor.js";
 import { almanacOf, timetableOf } from "./cron-plan.js";
 import { CronWork } from "./cron-work.js";
+import { customStore } from "./custom-store.js";
+import type { SimulatedStoreFactory } from "./custom-store.js";
 import { applyFault } from "./faults.js";
 import type { LabourFactory } from "./labour.js";
 import { Monitor } from "./monitor.js";
@@ -29,6 +31,8 @@ import { Trace } from "./trace.js";
 export interface SimulateOptions {
   /** What stands for office. Default: the library's own election. If given, no schedules are run on it. */
   readonly elect?: SubjectFactory;
+  /** A store of your own instead of the plan's. If given, no schedules are run on it. */
+  readonly store?: SimulatedStoreFactory;
   /** Rules that are not to be checked. */
   readonly ignore?: readonly Rule[];
   /** Keep what happened as lines. Default: only its hash. */
@@ -119,7 +123,8 @@ export class World {
     this.monitor = new Monitor(this.scheduler, this.trace, plan.probe === "seldom" ? plan.ttlMs / 3 : 0);
     this.host = new StoreHost(this.scheduler);
     const wrote = (record: string): void => this.cron?.wrote(record);
-    this.store = openStore({ plan, host: this.host, monitor: this.monitor, wrote });
+    const store = { plan, host: this.host, monitor: this.monitor, wrote };
+    this.store = options.store === undefined ? openStore(store) : customStore(store, options.store);
     this.monitor.ignored = new Set(options.ignore);
     this.monitor.onOpened = (node) => this.#sprung("next", node);
     this.monitor.onStanding = (node) => this.#sprung("stand", node);
@@ -326,7 +331,8 @@ export class World {
 }
 
 export async function simulate(plan: Plan, options: SimulateOptions = {}): Promise<Outcome> {
-  const scheduled = plan.cron && options.elect === undefined ? plan.cron : undefined;
+  const own = options.elect !== undefined || options.store !== undefined;
+  const scheduled = plan.cron && !own ? plan.cron : undefined;
   const timetable = scheduled && (await timetableOf(scheduled));
   return new World(plan, options, timetable).run();
 }
