@@ -72,19 +72,17 @@ async function observe(names: readonly string[], options: ObserveOptions): Promi
   log.note(`elections live in ${store.where}`);
   const chosen = names.length > 0 ? names : await listed(store);
   if (chosen.length === 0) throw new UsageError(`there is no election in ${store.where} yet: name one`);
-  const followed = await Promise.allSettled(chosen.map((name) => lines(name, store, options, signal)));
+  // All of them first: a name or a duration that is refused is bad usage, and nothing is followed.
+  const elections = chosen.map((name) => new Election({ name, backend: store.backend, retryMs }));
+  const followed = await Promise.allSettled(elections.map((election) => lines(election, options, signal)));
   // One that cannot be followed does not end the others.
   for (const one of followed) if (one.status === "rejected" && !signal.aborted) throw one.reason;
   return EXIT.ok;
 }
 
-async function lines(
-  name: string,
-  store: Store,
-  options: ObserveOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  await using election = new Election({ name, backend: store.backend, retryMs: options.retryPeriod });
+async function lines(election: Election, options: ObserveOptions, signal: AbortSignal): Promise<void> {
+  await using _election = election;
+  const { name } = election;
   const log = openLog(options.json === true ? "json" : "text", output(), name);
   election.on("error", ({ error }) => log.line(errorLine(name, null, null, error)));
   try {

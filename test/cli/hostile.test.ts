@@ -17,18 +17,19 @@ afterEach(async () => {
 });
 
 /** A store that accepts connections and never answers. */
-async function blackHole(): Promise<number> {
+async function blackHole(): Promise<{ port: number; connected: Promise<unknown> }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("error", () => {});
   });
+  const connected = once(server, "connection");
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   closers.push(() => {
     for (const socket of sockets) socket.destroy();
     return new Promise<void>((resolve) => server.close(() => resolve()));
   });
-  return (server.address() as AddressInfo).port;
+  return { port: (server.address() as AddressInfo).port, connected };
 }
 
 describe("a full disk under the output", () => {
@@ -84,13 +85,28 @@ describe("a full disk under the output", () => {
 
 describe("conclave lock", () => {
   it("that times out before the store has answered once does not know whether it is held: 3", async () => {
-    const url = `etcd://127.0.0.1:${await blackHole()}`;
+    const url = `etcd://127.0.0.1:${(await blackHole()).port}`;
     const timed = await conclave(["lock", "deploy", "--timeout", "300ms", "--backend", url, "--", "true"]);
     expect(timed.err).toMatch(
       /^conclave: timed out waiting for lock "deploy"; whether it is held is not known: /,
     );
     expect(timed.code).toBe(3);
   });
+});
+
+it("conclave leader that is stopped before the store has answered has no answer: 128 + n", async () => {
+  const hole = await blackHole();
+  const cli = new Cli(["leader", "jobs", "--backend", `etcd://127.0.0.1:${hole.port}`]);
+  await hole.connected;
+  cli.kill("SIGTERM");
+  expect(await cli.exit).toEqual({ code: 143, signal: null });
+  expect(cli.err).toEqual(["conclave: stopped by SIGTERM"]);
+});
+
+it("conclave observe refuses a bad name at once, also among good ones", async () => {
+  const { code, err } = await conclave(["observe", "good", "b\nad", "--lock-dir", scratch()]);
+  expect(err).toMatch(/^conclave: name "b\\nad" holds a control character/);
+  expect(code).toBe(2);
 });
 
 describe("observe --watch", () => {
@@ -233,7 +249,7 @@ it("a fault that nobody foresaw is not an answer: 4, one line, no secret", async
   expect(code).toBe(4);
 });
 
-it("a page that is asked for after the disk was full is still served", async () => {
+it("a full disk under stderr does not keep serve from answering", async () => {
   const full = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh"];
   const cli = new Cli(
     ["serve", "jobs", "--lock-dir", scratch(), "--listen", "127.0.0.1:0"],
