@@ -3,7 +3,7 @@ import type { JobContext, Schedule } from "../cron/index.js";
 import type { Term } from "../core/term.js";
 import { onAbort } from "../core/waiting.js";
 import { commandEnvironment, markOf } from "./exec/environment.js";
-import type { Ending, Guard, Running } from "./exec/guard.js";
+import type { Ending, Guard, Notices, Running } from "./exec/guard.js";
 import type { Command } from "./exec/lookup.js";
 import { patienceOf } from "./exec/patience.js";
 import { perform } from "./exec/perform.js";
@@ -11,6 +11,8 @@ import type { GuardRoom } from "./exec/room.js";
 
 /** Told to end, a command has at most this long, also where the ttl would allow for more. */
 const LONGEST_GRACE_MS = 5_000;
+
+const SILENT: Notices = { warned: () => {}, unknown: () => {} };
 
 export interface CronJobOptions {
   readonly command: Command;
@@ -47,7 +49,7 @@ export class CronJob {
       CONCLAVE_ATTEMPT: String(attempt),
     };
     const mark = markOf(term, number);
-    const running = perform({ election, term, guard, patience, command, env, mark, warned: () => {} });
+    const running = perform({ election, term, guard, patience, command, env, mark, notices: SILENT });
     const graceMs = Math.min(patience.graceMs, LONGEST_GRACE_MS);
     judge(await untilEnded(running, term, signal, graceMs), term, command[0]);
   }

@@ -7,11 +7,13 @@ import { CronJob } from "./cron-job.js";
 import { runFields, runText } from "./cron-lines.js";
 import { addCronStatus } from "./cron-status.js";
 import { commandOf, findCommand } from "./exec/lookup.js";
+import { describeMeans } from "./exec/means.js";
+import type { ContainChoice, Means } from "./exec/means.js";
 import { GuardRoom } from "./exec/room.js";
 import { EXIT, UsageError } from "./failure.js";
 import { errorFields } from "./lines.js";
 import type { LogFormat } from "./log.js";
-import { addPassEnvOption, countOption, durationOption } from "./options.js";
+import { addRunnerOptions, countOption, durationOption } from "./options.js";
 import { clockTime, output } from "./output.js";
 import { candidateId } from "./candidacy.js";
 import { stopOnSignals } from "./signals.js";
@@ -29,6 +31,7 @@ interface CronOptions extends StoreOptions {
   readonly ttl?: number;
   readonly id?: string;
   readonly passEnv?: readonly string[];
+  readonly contain: ContainChoice;
   readonly log: LogFormat;
 }
 
@@ -72,7 +75,7 @@ export function addCron(program: Command, done: (code: number) => void): void {
     .addOption(
       new Option("--log <format>", "how to report, on stderr").choices(["text", "json"]).default("text"),
     );
-  addPassEnvOption(addStoreOptions(command))
+  addRunnerOptions(addStoreOptions(command))
     .addHelpText("after", HELP)
     .action(async (pattern: string, name: string, words: string[], options: CronOptions) =>
       done(await cron(pattern, name, words, options)),
@@ -98,7 +101,7 @@ async function cron(pattern: string, name: string, words: string[], options: Cro
     output(process.stderr).line(`conclave: ${found.why}; nobody stood for office`);
     return found.status;
   }
-  await using guards = new GuardRoom();
+  await using guards = new GuardRoom(options.contain, (means) => sayContained(means, name, options.log));
   const store = await openStore(options, { processes: () => guards.pids });
   await using _backend = store.backend;
   using stop = stopOnSignals();
@@ -128,6 +131,14 @@ function settings(options: CronOptions): Settings {
     maxCatchUp: options.catchUp,
     ttlMs: options.ttl,
   };
+}
+
+function sayContained(means: Means, schedule: string, format: LogFormat): void {
+  const at = Date.now();
+  const detail = describeMeans(means);
+  const json = JSON.stringify({ event: "contained", at, schedule, reason: means.kind, detail });
+  const text = format === "json" ? json : `${clockTime(at)} ${schedule}: ${detail}`;
+  output(process.stderr).line(text);
 }
 
 function report(replica: Schedule, format: LogFormat, where: string): void {

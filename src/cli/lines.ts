@@ -4,7 +4,7 @@ import { describe, isConclaveError } from "../core/errors.js";
 import type { Term, TermEnd } from "../core/term.js";
 import { redact } from "./secrets.js";
 
-export type LineEvent = "elected" | "ended" | "jeopardy" | "safe" | "leader" | "work" | "error";
+export type LineEvent = "elected" | "ended" | "jeopardy" | "safe" | "leader" | "work" | "error" | "contained";
 
 /** A line of `--log json` and `--json`. Field names are API. */
 export interface Line {
@@ -16,9 +16,9 @@ export interface Line {
   readonly candidate: string | null;
   /** Decimal. `null`: there is no term this is about. */
   readonly token: string | null;
-  /** `ended`: resigned, closed, expired or revoked. `jeopardy`, `error`: what went wrong. */
+  /** `ended`: resigned, closed, expired or revoked. `jeopardy`, `error`: what went wrong. `contained`: cgroup, scan or group. */
   readonly reason?: string;
-  /** `ended`: one line for people. */
+  /** `ended`, `contained`: one line for people. */
   readonly detail?: string;
   /** `error`, `jeopardy`: the stable code, where there is one. */
   readonly code?: string;

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { ErrorCode } from "../core/errors.js";
 import { candidateId, openCandidate } from "./candidacy.js";
 import { commandOf, findCommand } from "./exec/lookup.js";
+import type { ContainChoice } from "./exec/means.js";
 import type { Notes } from "./exec/notes.js";
 import { patienceOf } from "./exec/patience.js";
 import { Relay } from "./exec/relay.js";
@@ -10,7 +11,7 @@ import { GuardRoom } from "./exec/room.js";
 import { Wrapper } from "./exec/wrapper.js";
 import { EXIT, UsageError } from "./failure.js";
 import type { Line } from "./lines.js";
-import { addPassEnvOption, durationOption } from "./options.js";
+import { addRunnerOptions, durationOption } from "./options.js";
 import { output } from "./output.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
@@ -21,6 +22,7 @@ interface LockCommandOptions extends StoreOptions {
   readonly ttl?: number;
   readonly id?: string;
   readonly passEnv?: readonly string[];
+  readonly contain: ContainChoice;
 }
 
 const HELP = `
@@ -47,7 +49,7 @@ export function addLock(program: Command, done: (code: number) => void): void {
     .addOption(durationOption("--timeout", "wait at most this long for the lock (default for ever)"))
     .addOption(durationOption("--ttl", "how long the lock lasts without a sign of life (default 10s)"))
     .option("--id <id>", "readable part of this holder's id (default the host's name)");
-  addPassEnvOption(addStoreOptions(command))
+  addRunnerOptions(addStoreOptions(command))
     .addHelpText("after", HELP)
     .action(async (name: string, words: string[], options: LockCommandOptions) =>
       done(await lockCommand(name, words, options)),
@@ -66,7 +68,7 @@ async function lockCommand(name: string, words: string[], options: LockCommandOp
     say(`${found.why}; the lock was not asked for`);
     return found.status;
   }
-  await using guards = new GuardRoom();
+  await using guards = new GuardRoom(options.contain);
   const store = await openStore(options, { processes: () => guards.pids });
   const id = candidateId(options.id);
   // A lock is an election nobody watches.

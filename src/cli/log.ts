@@ -129,6 +129,8 @@ function lookOf(line: Line): Look {
         colour: "yellow",
         rest: `token ${token}, renewals fail: ${reason}`,
       };
+    case "contained":
+      return { icon: "📦", headline: "CONTAINED", colour: "grey", rest: line.detail ?? "" };
     case "safe":
       return { icon: "💚", headline: "SAFE AGAIN", colour: "green", rest: `token ${token} renewed` };
     case "leader":

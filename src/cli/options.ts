@@ -2,6 +2,7 @@ import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
 import { describe } from "../core/errors.js";
 import { parseDuration } from "./duration.js";
+import { CONTAIN_CHOICES } from "./exec/means.js";
 
 export function durationOption(flags: string, description: string): Option {
   return new Option(`${flags} <duration>`, description).argParser((text: string) => {
@@ -21,13 +22,16 @@ export function countOption(flags: string, description: string, least: number, m
   });
 }
 
-/** For commands that run another: see exec/environment.ts. */
-export function addPassEnvOption(command: Command): Command {
-  return command.addOption(
-    new Option("--pass-env <names>", "do not withhold these variables from the command (a,b,…)").argParser(
-      names,
-    ),
-  );
+/** For commands that run another: what it finds in its environment (exec/environment.ts), how it is contained (exec/means.ts). */
+export function addRunnerOptions(command: Command): Command {
+  const passEnv = "do not withhold these variables from the command (a,b,…)";
+  return command
+    .addOption(new Option("--pass-env <names>", passEnv).argParser(names))
+    .addOption(
+      new Option("--contain <how>", "by what all processes of the command are ended")
+        .choices(CONTAIN_CHOICES)
+        .default(CONTAIN_CHOICES[0]),
+    );
 }
 
 function names(text: string, before: readonly string[] | undefined): readonly string[] {

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
-import { commandLine, isAlive } from "../exec/wrapped.js";
+import { backstopOf, commandLine, isAlive } from "../exec/wrapped.js";
 import { Cli, conclave, inProcess, scratch } from "./process.js";
 
 function replica(directory: string, script: string, ...flags: string[]): Cli {
@@ -134,7 +134,7 @@ describe("conclave cron", () => {
     await until(() => lines(pids).length >= 3);
     const second = watchdogOf(cli);
     expect(second).not.toBe(first);
-    expect(listed(directory)).toEqual([cli.child.pid, second]);
+    expect(listed(directory)).toEqual([cli.child.pid, second, backstopOf(second)]);
     const last = Number(lines(pids)[2]);
     process.kill(second, "SIGKILL");
     await until(() => !isAlive(last));

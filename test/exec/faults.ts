@@ -1,6 +1,7 @@
 /** Two hosts, one office, a command that is deaf and has grandchildren: and one fault after another. */
 import { expect } from "vitest";
 import { Beats } from "./beats.js";
+import type { Span } from "./beats.js";
 import { program, until, Wrapped } from "./wrapped.js";
 
 export interface Place {
@@ -21,6 +22,18 @@ export interface Verb {
 
 const EXEC: Verb = { words: ["exec", "x"], endsOnLoss: false };
 
+/** The command that is wrapped. */
+export interface Subject {
+  /** How many kinds of processes beat when all of it lives. */
+  readonly generations: number;
+  words(beats: string, host: string): readonly string[];
+}
+
+const BEATING: Subject = {
+  generations: 3,
+  words: (beats, host) => [process.execPath, program("beating"), beats, host, "3"],
+};
+
 export type Fault = "cut" | "kill" | "stop";
 
 export interface Outcome {
@@ -30,7 +43,6 @@ export interface Outcome {
   readonly afterKillMs: readonly number[];
 }
 
-const GENERATIONS = 3;
 const PATIENCE_MS = 60_000;
 
 export class Duel {
@@ -38,6 +50,7 @@ export class Duel {
   readonly #flags: (index: number) => readonly string[];
   readonly #places: readonly Place[];
   readonly #verb: Verb;
+  readonly #subject: Subject;
   readonly #wrappers = new Map<string, Wrapped>();
   readonly #afterKillMs: number[] = [];
 
@@ -46,10 +59,11 @@ export class Duel {
     places: readonly Place[],
     path: string,
     flags: (index: number) => readonly string[],
-    verb: Verb = EXEC,
+    { verb = EXEC, subject = BEATING }: { verb?: Verb; subject?: Subject } = {},
   ) {
     this.#places = places;
     this.#verb = verb;
+    this.#subject = subject;
     this.#beats = new Beats(path);
     this.#flags = flags;
     for (const place of places) this.#start(place);
@@ -60,23 +74,30 @@ export class Duel {
       const token = await this.#lead();
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 700));
       await this.#strike(fault, token);
+      this.#judge();
     }
     await this.#lead();
     this.#beats.read();
-    const { overlaps, shortestGapMs } = this.#beats.judge();
-    expect(overlaps.map(({ a, b, ms }) => `${a.host} ${a.token} and ${b.host} ${b.token}: ${ms} ms`)).toEqual(
-      [],
-    );
+    const shortestGapMs = this.#judge();
     const terms = this.#beats.spans.size;
     expect(terms).toBeGreaterThan(faults.length);
     return { terms, shortestGapMs, afterKillMs: this.#afterKillMs };
+  }
+
+  #judge(): number {
+    const { overlaps, shortestGapMs } = this.#beats.judge();
+    const told = overlaps.map(
+      ({ a, b, ms }) => `${a.host} ${a.token} (${late(a, b)}) and ${b.host} ${b.token}: ${ms.toFixed(1)} ms`,
+    );
+    expect(told).toEqual([]);
+    return shortestGapMs;
   }
 
   /** Waits until the whole tree of one command beats. */
   async #lead(notOn?: string): Promise<string> {
     let token: string | undefined;
     await until(() => {
-      const span = this.#beats.living(GENERATIONS);
+      const span = this.#beats.living(this.#subject.generations);
       if (span !== undefined && span.host !== notOn) token = span.token;
       return token !== undefined;
     }, PATIENCE_MS);
@@ -111,12 +132,17 @@ export class Duel {
   #start(place: Place): void {
     const { name, through } = place;
     const flags = this.#flags(this.#places.indexOf(place));
-    const command = ["--", process.execPath, program("beating"), this.#beats.path, name, String(GENERATIONS)];
+    const command = ["--", ...this.#subject.words(this.#beats.path, name)];
     this.#wrappers.set(
       name,
       new Wrapped(["--id", name, ...flags, ...command], { through, verb: this.#verb.words }),
     );
   }
+}
+
+/** Which of its processes lived too long. */
+function late(a: Span, b: Span): string {
+  return [...a.generations].flatMap(([name, at]) => (at >= b.first ? [name] : [])).join(", ");
 }
 
 /** Mixed, so that each kind of fault meets what the others leave behind. */

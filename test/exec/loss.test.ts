@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { exec, isAlive, program, scratch, until, Wrapped } from "./wrapped.js";
+import { backstopOf, exec, isAlive, program, scratch, until, Wrapped } from "./wrapped.js";
 
 const TTL = ["--ttl", "3s"];
 
@@ -95,12 +95,13 @@ describe("loss", () => {
 });
 
 describe("the record", () => {
-  it("J6 lists the wrapper and its watchdog: both must be dead before anyone takes over without waiting", async () => {
+  it("J6 lists the wrapper, its watchdog and the backstop: all must be dead before anyone takes over without waiting", async () => {
     const store = new Store();
     const flags = ["--lock-dir", store.directory, "--ttl", "20s"];
     const wrapped = new Wrapped(["x", ...flags, ...signalled("command")]);
     await pidOf(wrapped);
-    const expected = new Set([wrapped.pid, await wrapped.watchdog()]);
+    const watchdog = await wrapped.watchdog();
+    const expected = new Set([wrapped.pid, watchdog, backstopOf(watchdog)!]);
     const room = join(store.directory, "elections", "n-x");
     for (const name of readdirSync(room)) {
       const listed = readFileSync(join(room, name), "utf8").matchAll(/"pid":(\d+)/g);

@@ -40,7 +40,7 @@ describe.each(VERBS)("two candidates in one directory: $words.0", (verb) => {
         ["one", "two"].map((name) => ({ name, through: [] })),
         join(directory, "beats"),
         () => ["--lock-dir", join(directory, "lock"), "--ttl", "2s"],
-        verb,
+        { verb },
       );
       const outcome = await duel.run(mixed(FAULTS));
       const slowest = Math.max(...outcome.afterKillMs);

@@ -48,7 +48,12 @@ describe("the grace", () => {
   };
 
   it("fits between a renewal that hangs and the deadline, or is refused with the arithmetic", () => {
-    expect(patienceOf(timing, undefined)).toEqual({ graceMs: 1_450, reserveMs: 100, silenceMs: 8_500 });
+    expect(patienceOf(timing, undefined)).toEqual({
+      graceMs: 1_450,
+      reserveMs: 100,
+      slackMs: 1_450,
+      silenceMs: 8_500,
+    });
     expect(patienceOf(timing, 2_900).graceMs).toBe(2_900);
     expect(() => patienceOf(timing, 2_901)).toThrow(
       /3s \+ .*2\.5s \+ grace 2\.901s \+ .*100ms = 8\.501s, but .*8\.5s .*at most 2\.9s/,
@@ -58,7 +63,19 @@ describe("the grace", () => {
 
 describe("messages between wrapper and watchdog", () => {
   const leave = leaveOf({ remainingMs: 1_000 }, 0);
-  const order = { command: "x", args: [], env: {}, mark: "m", graceMs: 1, marginMs: 1 };
+  const order = {
+    command: "x",
+    args: [],
+    env: {},
+    contain: "scan",
+    mark: "m",
+    limit: null,
+    cgroup: null,
+    graceMs: 1,
+    reserveMs: 1,
+    slackMs: 1,
+    marginMs: 1,
+  };
 
   it("are believed only if they are whole", () => {
     expect(isToWatchdog({ kind: "start", run: 1, order, leave })).toBe(true);

@@ -174,6 +174,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** Process id of the backstop of a watchdog. */
+export function backstopOf(watchdog: number): number | undefined {
+  return processes().find((pid) => parentOf(pid) === watchdog && /cgroup\.kill/.test(commandLine(pid)));
+}
+
 export function commandLine(pid: number): string {
   return read(`/proc/${pid}/cmdline`).replaceAll("\0", " ");
 }

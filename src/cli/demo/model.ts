@@ -205,6 +205,8 @@ function afterLine(state: DemoState, name: string, line: Line): DemoState {
     case "jeopardy":
     case "safe":
       return change(state, name, { jeopardy: event === "jeopardy", ...(token !== null && { token }) });
+    case "contained":
+      return state;
     case "leader":
     case "work":
     case "error": {

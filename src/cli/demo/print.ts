@@ -144,8 +144,9 @@ function spoken(node: string, line: Line): string | undefined {
       return `❌ ${line.reason}`;
     case "leader":
       return following(node, line);
-    case "work":
-      return undefined; // the ledger tells it
+    case "work": // the ledger tells it
+    case "contained":
+      return undefined;
   }
 }
 

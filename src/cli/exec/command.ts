@@ -1,14 +1,19 @@
 /** `conclave exec NAME -- command args…`: the flags, and what they must not say together. */
 import { Option } from "commander";
 import type { Command } from "commander";
+import type { Election } from "../../core/election.js";
 import { addIdOption, addTimingOptions, addValueOption, candidateId, openCandidate } from "../candidacy.js";
 import type { CandidacyOptions } from "../candidacy.js";
 import { EXIT, exitCodeOf, failureLine, UsageError } from "../failure.js";
-import { addPassEnvOption, durationOption } from "../options.js";
+import { preciseNow } from "../lines.js";
+import type { Line } from "../lines.js";
+import { addRunnerOptions, durationOption } from "../options.js";
 import { output } from "../output.js";
 import { addStoreOptions, openStore } from "../store.js";
 import type { StoreOptions } from "../store.js";
 import { commandOf, findCommand } from "./lookup.js";
+import { describeMeans } from "./means.js";
+import type { ContainChoice, Means } from "./means.js";
 import { openNotes } from "./notes.js";
 import type { NoteFormat } from "./notes.js";
 import { patienceOf } from "./patience.js";
@@ -28,6 +33,7 @@ interface ExecOptions extends StoreOptions, CandidacyOptions {
   readonly try?: boolean;
   readonly timeout?: number;
   readonly passEnv?: readonly string[];
+  readonly contain: ContainChoice;
   readonly log: NoteFormat;
 }
 
@@ -61,7 +67,7 @@ export function addExec(program: Command, done: (code: number) => void): void {
   addTimingOptions(command).addOption(
     durationOption("--grace", "time between SIGTERM and SIGKILL when office is lost (default about ttl/8)"),
   );
-  addPassEnvOption(addValueOption(command))
+  addRunnerOptions(addValueOption(command))
     .addOption(
       new Option("--on-exit <what>", "when the command has ended (default stop)").choices([
         "stop",
@@ -111,7 +117,7 @@ async function perform(
     return found.status;
   }
   const id = candidateId(options.nodeId);
-  const guards = new GuardRoom();
+  const guards = new GuardRoom(options.contain, (means) => notes.line(containedLine(election, means)));
   const store = await openStore(options, { processes: () => guards.pids });
   await using election = await openCandidate(name, id, options, store.backend);
   const patience = patienceOf(election.timing, options.grace);
@@ -134,6 +140,19 @@ async function perform(
     await guards.close();
     await notes.flush(FLUSH_MS);
   }
+}
+
+function containedLine({ name, candidate }: Election, means: Means): Line {
+  const detail = describeMeans(means);
+  return {
+    event: "contained",
+    at: preciseNow(),
+    election: name,
+    candidate,
+    token: null,
+    reason: means.kind,
+    detail,
+  };
 }
 
 function policyOf(options: ExecOptions): Policy {

@@ -6,7 +6,7 @@
  * Not promised: secrecy from the command. It runs as the same user, and that
  * user may look at the wrapper.
  */
-import { MARK_VARIABLE } from "./tree.js";
+import { MARK_VARIABLE } from "./procfs.js";
 
 /** Ours, among them the backend's URL, which may hold a password. */
 const OWN = /^CONCLAVE_/;

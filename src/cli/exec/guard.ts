@@ -6,17 +6,25 @@
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { constants } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../../core/clock.js";
 import { deferred } from "../../core/waiting.js";
 import type { Deferred } from "../../core/waiting.js";
-import { destroy, isAlive, signalGroup } from "./tree.js";
+import { cgroupName } from "./cgroup.js";
+import { openContainment } from "./containment.js";
+import type { Containment } from "./containment.js";
+import { newLimitMark } from "./limit-mark.js";
+import type { ContainChoice, Means } from "./means.js";
+import { readLocksLimit } from "./procfs.js";
 import type { FromWatchdog, Leave, Order, Stopped, ToWatchdog } from "./wire.js";
 import { isFromWatchdog } from "./wire.js";
 
 const PROGRAM = fileURLToPath(new URL("./watchdog.js", import.meta.url));
 const STARTUP_MS = 20_000;
 const LOOK_MS = 20;
+/** Renewals wait meanwhile. */
+const LONGEST_KILL_MS = 20;
 /** A command of which we know only the mark may be on the point of being born: keep looking this long. */
 const UNBORN_MS = 500;
 
@@ -33,11 +41,20 @@ export type Ending =
   /** The watchdog was lost, so the command was killed. */
   | { readonly kind: "unguarded" };
 
+/** What happens on the way. */
+export interface Notices {
+  /** SIGTERM was sent for want of a renewal. */
+  warned(): void;
+  /** The command has ended, but these processes may be of it, and may not be examined. */
+  unknown(processes: readonly string[]): void;
+}
+
 interface Run {
   readonly number: number;
-  readonly mark: string;
+  /** As the watchdog has it, should that be lost. */
+  readonly containment: Containment;
   readonly ending: Deferred<Ending>;
-  readonly warned: () => void;
+  readonly notices: Notices;
   readonly silenceMs: number;
   pid: number | undefined;
   /** Since when an extension has not been heard. */
@@ -54,16 +71,21 @@ export interface Running {
   kill(): void;
 }
 
+/** What the watchdog decides about itself is left out. */
+export type Request = Omit<Order, "contain" | "limit" | "cgroup">;
+
 export class Guard {
   readonly #child: ChildProcess;
   readonly #gone = deferred<void>();
   readonly #runs = new Map<number, Run>();
   #last = 0;
   #alive = true;
+  #means: Means | undefined;
+  #backstop: number | undefined;
 
-  /** Starts a watchdog and waits until it is there. */
-  static async open(env: NodeJS.ProcessEnv): Promise<Guard> {
-    const child = spawn(process.execPath, [PROGRAM], {
+  /** Starts a watchdog and waits until it is there. Rejects if it cannot contain commands as was asked for. */
+  static async open(env: NodeJS.ProcessEnv, contain: ContainChoice): Promise<Guard> {
+    const child = spawn(process.execPath, [PROGRAM, contain], {
       // A session of its own: a Ctrl-C in the terminal is not for it.
       detached: true,
       stdio: ["inherit", "inherit", "inherit", "ipc"],
@@ -83,8 +105,14 @@ export class Guard {
     });
   }
 
-  get pid(): number | undefined {
-    return this.#child.pid;
+  /** Processes that act for us: the watchdog, and its backstop. */
+  get pids(): readonly number[] {
+    return [this.#child.pid, this.#backstop].filter((pid) => pid !== undefined);
+  }
+
+  /** How commands are contained. */
+  get means(): Means {
+    return this.#means!;
   }
 
   /** `false`: start another before anyone stands. */
@@ -93,11 +121,19 @@ export class Guard {
   }
 
   /** Starts a command, besides those that run. A watchdog that does not answer for `silenceMs` is taken for lost. */
-  start(order: Order, leave: Leave, { warned, silenceMs }: Pick<Run, "warned" | "silenceMs">): Running {
+  start(request: Request, leave: Leave, { notices, silenceMs }: Pick<Run, "notices" | "silenceMs">): Running {
     const number = ++this.#last;
     const ending = deferred<Ending>();
-    const { mark } = order;
-    const run: Run = { number, mark, ending, warned, silenceMs, pid: undefined, unheardSince: undefined };
+    const order = this.#order(request, number);
+    const run: Run = {
+      number,
+      containment: openContainment(order),
+      ending,
+      notices,
+      silenceMs,
+      pid: undefined,
+      unheardSince: undefined,
+    };
     if (this.#alive) {
       this.#runs.set(number, run);
       this.#send({ kind: "start", run: number, order, leave });
@@ -117,6 +153,19 @@ export class Guard {
     };
   }
 
+  #order(request: Request, number: number): Order {
+    const { kind, cgroup, limits } = this.means;
+    const inherited = limits ? readLocksLimit("self") : "gone";
+    const limit = typeof inherited === "string" ? undefined : newLimitMark(inherited);
+    const name = cgroupName(String(number), this.#child.pid);
+    return {
+      ...request,
+      contain: kind,
+      limit: limit?.toString() ?? null,
+      cgroup: cgroup === null ? null : join(cgroup, name),
+    };
+  }
+
   #extend(run: Run, leave: Leave): void {
     const now = systemClock.now();
     if (run.unheardSince !== undefined && now - run.unheardSince > run.silenceMs) {
@@ -131,7 +180,7 @@ export class Guard {
   /** By both of us: the watchdog may be the one that is stuck. */
   #kill(run: Run): void {
     this.#send({ kind: "kill", run: run.number });
-    if (run.pid !== undefined) signalGroup(run.pid, "SIGKILL");
+    run.containment.kill(LONGEST_KILL_MS);
   }
 
   /** Lets the watchdog go. It leaves when nothing of the command lives. */
@@ -143,14 +192,20 @@ export class Guard {
   async #ready(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     try {
-      await new Promise<void>((resolve, reject) => {
+      const ready = await new Promise<FromWatchdog>((resolve, reject) => {
         const fail = (): void =>
           reject(new Error("the watchdog process could not be started; nothing was run"));
         timer = setTimeout(fail, STARTUP_MS);
         this.#child.once("exit", fail);
         this.#child.once("error", fail);
-        this.#child.once("message", () => resolve());
+        this.#child.once("message", (message) => (isFromWatchdog(message) ? resolve(message) : fail()));
       });
+      if (ready.kind !== "ready" || ready.means === null)
+        throw new Error(
+          "failed" in ready ? `${ready.failed}; nothing was run` : "the watchdog does not answer",
+        );
+      this.#means = ready.means;
+      this.#backstop = ready.backstop ?? undefined;
     } catch (error) {
       this.#child.kill("SIGKILL");
       throw error;
@@ -166,12 +221,14 @@ export class Guard {
     switch (message.kind) {
       case "started":
         run.pid = message.pid;
-        return;
+        return run.containment.adopt(message.pid);
       case "heard":
         run.unheardSince = undefined;
         return;
       case "warned":
-        return run.warned();
+        return run.notices.warned();
+      case "unknown":
+        return run.notices.unknown(message.processes);
       case "over":
         this.#runs.delete(run.number);
         return run.ending.resolve(endingOf(message));
@@ -199,14 +256,13 @@ export class Guard {
 }
 
 /** What the watchdog would have done. */
-async function extinguish({ pid, mark }: Run): Promise<void> {
-  const tree = { pgid: pid, mark };
+async function extinguish({ pid, containment }: Run): Promise<void> {
   const until = systemClock.now() + (pid === undefined ? UNBORN_MS : 0);
-  destroy(tree);
-  while (isAlive(tree) || systemClock.now() < until) {
+  do {
+    containment.kill(LONGEST_KILL_MS);
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    destroy(tree);
-  }
+  } while (systemClock.now() < until || containment.state() !== "gone");
+  containment.close();
 }
 
 function endingOf({ code, signal, failed, stopped }: FromWatchdog & { kind: "over" }): Ending {

@@ -8,6 +8,8 @@ export interface Patience {
   readonly graceMs: number;
   /** SIGKILL comes this long before the deadline, so that at the deadline nothing lives. */
   readonly reserveMs: number;
+  /** Where killing takes longer, it begins up to this much earlier. */
+  readonly slackMs: number;
   /** A watchdog that has not answered for this long is taken for lost. */
   readonly silenceMs: number;
 }
@@ -34,5 +36,6 @@ export function patienceOf(timing: Timing, asked: number | undefined): Patience 
         `${most >= 1 ? `use at most ${formatDuration(Math.floor(most))}, or ` : ""}raise --ttl`,
     );
   }
-  return { graceMs: asked ?? Math.max(0, most / 2), reserveMs, silenceMs: deadlineMs };
+  const graceMs = asked ?? Math.max(0, most / 2);
+  return { graceMs, reserveMs, slackMs: Math.max(0, most - graceMs), silenceMs: deadlineMs };
 }

@@ -1,5 +1,8 @@
 /** What the wrapper and its watchdog say to each other. Both run the same version; still, nothing is believed unread. */
 import { constants } from "node:os";
+import { CONTAINMENTS } from "./containment.js";
+import type { ContainmentKind } from "./containment.js";
+import type { Means } from "./means.js";
 
 /** Until when the command may live, by clocks that all processes of a machine share. */
 export interface Leave {
@@ -15,10 +18,18 @@ export interface Order {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Found in the environment of every process of the command; see tree.ts. */
+  readonly contain: ContainmentKind;
+  /** Found in the environment of every process of the command. */
   readonly mark: string;
+  /** The limit by which its processes are known (limit-mark.ts), decimal. */
+  readonly limit: string | null;
+  /** Directory of the cgroup to be made for it. */
+  readonly cgroup: string | null;
   /** SIGTERM comes this long before SIGKILL. */
   readonly graceMs: number;
+  /** SIGKILL comes this long before the deadline, and up to `slackMs` more where killing takes longer. */
+  readonly reserveMs: number;
+  readonly slackMs: number;
   /** What the holder keeps clear of the end of its lease: how far clocks may drift apart unsuspected depends on it. */
   readonly marginMs: number;
 }
@@ -34,12 +45,21 @@ export type ToWatchdog =
 export type Stopped = "jeopardy" | "lost" | null;
 
 export type FromWatchdog =
-  | { readonly kind: "ready" }
+  | {
+      readonly kind: "ready";
+      /** What was asked for with `--contain` cannot be had: the words for it. */
+      readonly failed: string | null;
+      readonly means: Means | null;
+      /** Process id of the backstop. */
+      readonly backstop: number | null;
+    }
   | { readonly kind: "started"; readonly run: number; readonly pid: number }
   /** An extension has been heard: a watchdog that says nothing guards nothing. */
   | { readonly kind: "heard"; readonly run: number }
   /** No renewal came in time: SIGTERM has been sent, SIGKILL follows. */
   | { readonly kind: "warned"; readonly run: number }
+  /** The command has ended, but these may be of it, and may not be examined. Leadership is kept until they end. */
+  | { readonly kind: "unknown"; readonly run: number; readonly processes: readonly string[] }
   /** The command has ended and nothing of it lives. */
   | {
       readonly kind: "over";
@@ -69,11 +89,12 @@ export function isToWatchdog(message: unknown): message is ToWatchdog {
 
 export function isFromWatchdog(message: unknown): message is FromWatchdog {
   if (!isObject(message)) return false;
-  const { kind, run, pid, code, signal, failed, stopped } = message;
-  if (kind === "ready") return true;
+  const { kind, run, pid, code, signal, failed, stopped, processes } = message;
+  if (kind === "ready") return isReady(message);
   if (!isRun(run)) return false;
   if (kind === "started") return Number.isSafeInteger(pid) && Number(pid) > 1;
   if (kind === "heard" || kind === "warned") return true;
+  if (kind === "unknown") return isStrings(processes);
   return (
     kind === "over" &&
     (code === null || Number.isSafeInteger(code)) &&
@@ -83,20 +104,48 @@ export function isFromWatchdog(message: unknown): message is FromWatchdog {
   );
 }
 
+function isReady({ failed, means, backstop }: Record<string, unknown>): boolean {
+  return (
+    isText(failed) &&
+    (means === null || isMeans(means)) &&
+    (backstop === null || (Number.isSafeInteger(backstop) && Number(backstop) > 1))
+  );
+}
+
+function isMeans(value: unknown): value is Means {
+  if (!isObject(value)) return false;
+  const { kind, cgroup, limits, why } = value;
+  return isKind(kind) && isText(cgroup) && isText(why) && typeof limits === "boolean";
+}
+
 function isOrder(value: unknown): value is Order {
   if (!isObject(value)) return false;
-  const { command, args, env, mark, graceMs, marginMs } = value;
+  const { command, args, env, contain, mark, limit, cgroup } = value;
+  const times = [value["graceMs"], value["reserveMs"], value["slackMs"], value["marginMs"]];
   return (
     typeof command === "string" &&
-    Array.isArray(args) &&
-    args.every((arg) => typeof arg === "string") &&
+    isStrings(args) &&
     isObject(env) &&
-    Object.values(env).every((text) => typeof text === "string") &&
+    isStrings(Object.values(env)) &&
+    isKind(contain) &&
     typeof mark === "string" &&
     mark !== "" &&
-    Number.isFinite(graceMs) &&
-    Number.isFinite(marginMs)
+    (limit === null || (typeof limit === "string" && /^[0-9]{1,20}$/.test(limit))) &&
+    (contain === "cgroup" ? typeof cgroup === "string" && cgroup.startsWith("/") : cgroup === null) &&
+    times.every(Number.isFinite)
   );
+}
+
+function isKind(value: unknown): value is ContainmentKind {
+  return CONTAINMENTS.some((kind) => kind === value);
+}
+
+function isText(value: unknown): value is string | null {
+  return value === null || typeof value === "string";
+}
+
+function isStrings(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((word) => typeof word === "string");
 }
 
 function isLeave(value: unknown): value is Leave {

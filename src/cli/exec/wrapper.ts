@@ -165,8 +165,10 @@ export class Wrapper {
   /** Runs the command once. */
   async #perform(term: Term, guard: Guard): Promise<Ending> {
     const { election, relay, patience, passEnv, command, notes } = this.#options;
-    const warned = (): void =>
-      notes.note("the office cannot be renewed: SIGTERM to the command, SIGKILL follows");
+    const notices = {
+      warned: () => notes.note("the office cannot be renewed: SIGTERM to the command, SIGKILL follows"),
+      unknown: (processes: readonly string[]) => notes.note(unknownNote(processes)),
+    };
     const running = perform({
       election,
       term,
@@ -175,7 +177,7 @@ export class Wrapper {
       command,
       env: commandEnvironment(process.env, passEnv, term),
       mark: markOf(term),
-      warned,
+      notices,
     });
     relay.attach((signal) => running.signal(signal));
     // Lost: a successor may lead already.
@@ -224,4 +226,11 @@ export class Wrapper {
 /** SIGTERM comes before the deadline: then the term is still held when the command has obeyed. */
 function lossOf(term: Term): string {
   return term.end?.detail ?? "it could not be renewed in time";
+}
+
+function unknownNote(processes: readonly string[]): string {
+  return (
+    `the command has ended, but it is not known whether these processes belong to it: ${processes.join(", ")}; ` +
+    "leadership is kept until they have ended"
+  );
 }
