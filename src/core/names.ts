@@ -33,8 +33,7 @@ export function checkValue(value: unknown): string {
 }
 
 /** What a candidate is called if nobody names it. */
-export function defaultId(): string {
-  const host = hostname();
+export function defaultId(host = hostname()): string {
   return host.length > 0 && host.length <= LONGEST_ID && !CONTROL.test(host) ? host : "candidate";
 }
 
