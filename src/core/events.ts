@@ -6,6 +6,7 @@
 import { channel } from "node:diagnostics_channel";
 import type { Guarantees, Leader } from "./backend.js";
 import { describe } from "./errors.js";
+import { printable } from "./printable.js";
 import type { Term, TermEnd } from "./term.js";
 
 /** What an {@link Election} tells its listeners. */
@@ -96,7 +97,7 @@ export class Emitter {
 
   log(level: keyof Logger, message: string): void {
     try {
-      this.#logger?.[level](`election "${this.#election}": ${message}`);
+      this.#logger?.[level](printable(`election "${this.#election}": ${message}`));
     } catch {
       // A broken logger is no reason to lose an office.
     }
