@@ -74,6 +74,8 @@ export class ModelProcess {
   readonly backend: Backend;
   /** Nothing gets through any more, and nobody says so. */
   cut = false;
+  /** Requests of these kinds (`keep-alive`, `transaction`) get lost. */
+  readonly lost = new Set<string>();
   /** Watches say nothing. */
   deaf = false;
   readonly #ttlMs: number;
@@ -84,10 +86,10 @@ export class ModelProcess {
     this.clock = new VirtualClock({ seed });
     const link: EtcdLink = {
       process: { alive: true, node: { id: `n${seed}` } },
-      call: (_what, serve, signal) =>
+      call: (what, serve, signal) =>
         new Promise((resolve, reject) => {
           onAbort(signal, () => reject(signal.reason));
-          if (!this.cut) resolve(Promise.resolve().then(serve));
+          if (!this.cut && !this.lost.has(what)) resolve(Promise.resolve().then(serve));
         }),
       notify: (run) => {
         if (this.cut || this.deaf) return false;
@@ -109,6 +111,7 @@ export class ModelProcess {
   /** Its requests are answered again, so that closing needs no clock. */
   async close(): Promise<void> {
     this.cut = false;
+    this.lost.clear();
     await Promise.all(this.#elections.map((election) => election.close()));
     await this.backend[Symbol.asyncDispose]();
   }

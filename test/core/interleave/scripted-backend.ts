@@ -51,6 +51,8 @@ export class ScriptedBackend implements Backend {
   readonly holds: ScriptedHold[] = [];
   /** Calls that were made and have not settled. */
   underWay = 0;
+  /** From here on no call is answered. */
+  hangs = false;
   onCall: (what: string, token?: bigint) => void = () => {};
   #busy: number;
   #tokens = 0n;
@@ -97,6 +99,7 @@ export class ScriptedBackend implements Backend {
     this.onCall(what, token);
     this.underWay++;
     try {
+      if (this.hangs) await new Promise(() => {});
       return await serve();
     } finally {
       this.underWay--;
