@@ -192,7 +192,7 @@ async function open(way: Way): Promise<Office & { readonly ended: { term: Term; 
   election.on("elected", ({ term }) => terms.push(term));
   const stop = new AbortController();
   let settle = (): void => {};
-  let fail = (_: Error): void => {};
+  let fail: (error: Error) => void = settle;
   if (way.by === "campaign") void election.campaign().catch(() => {});
   else
     void election.run(
