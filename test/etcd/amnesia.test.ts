@@ -95,4 +95,24 @@ describe.each(["queue", "key"] as const)("layout %s", (layout) => {
     expect(seen.at(-1)?.token).toBe(term.token);
     expect(regressions(errors)).toBe(1);
   });
+
+  test("a leader that comes again, behind those who waited for it, is no regression", async () => {
+    const [leader, waiting] = start();
+    const first = leader!.election("e");
+    const term = await first.campaign();
+    waiting!.deaf = true; // only its renewals tell it what happens to the key it waits for
+    const waiter = waiting!.election("e");
+    const errors: unknown[] = [];
+    const next: Term[] = [];
+    waiter.campaign().then(
+      (won) => next.push(won),
+      (error: unknown) => errors.push(error),
+    );
+    await model.pass(100);
+    await term.resign();
+    void first.campaign().catch(() => {});
+    await model.pass(TTL);
+    expect(errors).toEqual([]);
+    expect(next.length === 1 || first.leading).toBe(true);
+  });
 });

@@ -89,9 +89,10 @@ export class Seat implements Revocation {
     this.#watch(token + 1n);
   }
 
-  /** A candidate's key that is ahead of ours, or was in our way: the next term's token must be higher. */
+  /** A candidate's key that is ahead of ours: our token must be higher. One that was created later is behind us. */
   met(kv: KeyValue | undefined): void {
-    if (kv !== undefined) this.#seen(kv.createRevision);
+    if (kv !== undefined && (this.token === undefined || kv.createRevision < this.token))
+      this.#seen(kv.createRevision);
   }
 
   lose(why: string): void {

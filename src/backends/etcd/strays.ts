@@ -70,7 +70,6 @@ export class Strays {
       .transaction({ when: [], then, otherwise: [] }, limits)
       .catch((error: unknown) => this.#apart(seats, error, limits, swept));
     for (const [i, seat] of seats.entries()) {
-      seat.met(results[i]?.kvs[0]);
       if (results[i]?.kvs.length !== 0) await seat.vacate(limits);
       if (this.#clock.now() >= (this.#until.get(seat) ?? 0)) swept(seat);
     }

@@ -151,6 +151,7 @@ function questions({ seat, token, queue }: Asker): Operation[] {
 
 function decide(asker: Asker, own: KeyValue | undefined, ahead: KeyValue | undefined): void {
   const { seat, token } = asker;
+  seat.met(ahead); // also for whoever has given up: it may campaign again
   if (asker.gone) return;
   if (own?.createRevision === token) return asker.answer(ahead);
   seat.lose("its key is gone");

@@ -2,6 +2,7 @@
  * What runs on a node: one election, what is done in office, and a follower of
  * who leads. All of it dies with its process.
  */
+import { isConclaveError } from "../../core/errors.js";
 import { onAbort } from "../../core/waiting.js";
 import { SimClock } from "./clock.js";
 import type { Employer, Labour, LabourFactory } from "./labour.js";
@@ -26,10 +27,13 @@ export interface ContestantOptions {
   readonly resource: FencedResource;
   readonly labour: LabourFactory;
   readonly connect: (clock: SimClock, process: SimProcess, purpose: string) => Connection;
+  /** The highest token that this candidate has met in the store. */
+  readonly met: () => bigint;
 }
 
 export class Contestant implements Employer {
   readonly owner: string;
+  readonly election: string;
   readonly process: SimProcess;
   readonly plan: Plan;
   readonly monitor: Monitor;
@@ -39,21 +43,28 @@ export class Contestant implements Employer {
   readonly temper: Temper;
   state: Employer["state"] = "open";
   readonly #connection: Connection;
+  readonly #met: () => bigint;
   readonly #labour: Labour;
   readonly #election: Subject;
   /** Time as the election sees it: what it leaves behind is counted. */
   readonly #clock: SimClock;
   readonly #stop = new AbortController();
   #term: TermRecord | undefined;
+  /** Regressions that the election has told of and the follower has not met yet. */
+  #regressions = 0;
+  /** What the follower saw last; `undefined`: nothing yet, or nobody follows. */
+  sees: bigint | null | undefined;
 
   constructor(options: ContestantOptions) {
     const { process, serial, plan, monitor } = options;
     this.process = process;
+    this.election = options.election;
     const label = options.election === ELECTION ? process.label : `${process.label}/${options.election}`;
     this.owner = serial === 1 ? label : `${label}.${serial}`;
     this.plan = plan;
     this.monitor = monitor;
     this.resource = options.resource;
+    this.#met = options.met;
     this.random = process.stream(`work/${options.election}/${serial}`);
     this.#clock = new SimClock(process, `election/${options.election}/${serial}`);
     this.clock = new SimClock(process, `app/${options.election}/${serial}`);
@@ -92,6 +103,10 @@ export class Contestant implements Employer {
     return this.#stop.signal;
   }
 
+  acceptRegression(): void {
+    this.#election.acceptRegression?.();
+  }
+
   resign(): void {
     this.#election
       .resign()
@@ -114,7 +129,7 @@ export class Contestant implements Employer {
 
   /** A term began, heard of by its event or by its work. */
   opened(term: SubjectTerm): TermRecord {
-    const record = this.monitor.opened(term, this.owner, this.process);
+    const record = this.monitor.opened(term, this.owner, this.process, this.#met());
     if (this.#term !== record) {
       this.#term = record;
       onAbort(term.signal, () => (record.abortedAt ??= this.#clock.now()));
@@ -178,6 +193,13 @@ export class Contestant implements Employer {
       late("ended");
       this.monitor.ended(term, this.owner, end.reason);
     });
+    this.#election.on("error", ({ error }) => {
+      if (!isConclaveError(error) || error.code !== "token-regression") return;
+      this.monitor.note(`${this.owner}: ${error.message}`);
+      this.#regressions++;
+      if (!this.monitor.forgetful)
+        this.monitor.violate("false-regression", `${this.owner}: ${error.message}`);
+    });
   }
 
   /** What was read before a pause may be told after it. */
@@ -196,10 +218,15 @@ export class Contestant implements Employer {
         if (this.state === "closed")
           this.monitor.violate("after-close", `${this.owner} after close: observed a leader`);
         this.monitor.note(`${this.owner} sees ${leader === null ? "nobody" : leader.token}`);
+        this.sees = leader?.token ?? null;
         if (leader === null) {
           vacated = newest;
           this.#sawNobody();
           continue;
+        }
+        if (leader.token < newest && this.#regressions > 0) {
+          newest = -1n;
+          vacated = -1n;
         }
         if (leader.token <= vacated)
           this.monitor.violate(

@@ -61,8 +61,10 @@ export interface EtcdServerOptions {
   readonly oscillator: Pick<Oscillator, "mono" | "whenMono">;
   readonly random: Random;
   readonly onChange?: (event: WatchEvent) => void;
+  /** A process has learnt that it has this lease. */
+  readonly onGrant?: (link: EtcdLink, lease: bigint) => void;
   /** An answer has reached the process that asked. */
-  readonly onAnswer?: (link: EtcdLink, answer: TransactionAnswer) => void;
+  readonly onAnswer?: (link: EtcdLink, asked: Transaction, answer: TransactionAnswer) => void;
 }
 
 export class EtcdServer {
@@ -76,6 +78,8 @@ export class EtcdServer {
   readonly #forgotten = new Set<bigint>();
   /** How often it has lost its memory. */
   #losses = 0n;
+  /** The highest revision there was before a loss of memory. */
+  #highest = 0n;
   #revision = STEP;
   #raftTerm = 2n;
 
@@ -93,10 +97,14 @@ export class EtcdServer {
     return {
       transaction: async (transaction, limits) => {
         const answer = await call("transaction", () => this.#transact(transaction), limits);
-        this.#options.onAnswer?.(link, answer);
+        this.#options.onAnswer?.(link, transaction, answer);
         return answer;
       },
-      leaseGrant: (ttl, limits) => call("grant", () => this.#grant(Number(ttl)), limits),
+      leaseGrant: async (ttl, limits) => {
+        const granted = await call("grant", () => this.#grant(Number(ttl)), limits);
+        this.#options.onGrant?.(link, granted.id);
+        return granted;
+      },
       leaseKeepAlive: (id, limits) => call("keep-alive", () => this.#keepAlive(id, link), limits),
       leaseRevoke: (id, limits) => call("revoke", () => this.#revoke(id), limits),
       watch: (request, sink) => this.#watches.watch(link, request, sink),
@@ -115,6 +123,11 @@ export class EtcdServer {
     return this.#forgotten.has(createRevision) && !this.has(createRevision);
   }
 
+  /** Whether this revision was given before the store last lost its memory. */
+  isPast(revision: bigint): boolean {
+    return revision % STEP !== this.#losses;
+  }
+
   get revision(): bigint {
     return this.#revision;
   }
@@ -129,6 +142,7 @@ export class EtcdServer {
   /** The store goes back to an earlier state; without one it has forgotten all. Leases are given their full time. */
   restore({ kvs, leases, revision }: Snapshot = { kvs: new Map(), leases: [], revision: 0n }): void {
     const before = [...this.#kvs.values()];
+    if (this.#revision > this.#highest) this.#highest = this.#revision;
     this.#losses++;
     this.#kvs.clear();
     for (const [key, kv] of kvs) this.#kvs.set(key, kv);
@@ -141,8 +155,8 @@ export class EtcdServer {
     this.#watches.forget();
   }
 
-  /** An operator writes until the revision is above this one. */
-  raise(revision: bigint): void {
+  /** An operator writes until the revision is above this one, or above all there have been. */
+  raise(revision: bigint = this.#highest): void {
     while (this.#revision <= revision) this.#revision += STEP;
   }
 

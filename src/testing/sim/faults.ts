@@ -1,4 +1,5 @@
 /** What each kind of fault does to the world. */
+import { nap, overrun, restore } from "./etcd-faults.js";
 import type { Fault } from "./plan.js";
 import { Random } from "./random.js";
 import type { Seat, World } from "./world.js";
@@ -90,6 +91,14 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
       return;
     case "reopen":
       return reopen(world, seat, until, arg);
+    case "nap":
+      return nap(world, seat, until, arg);
+    case "wipe":
+      return world.loseMemory((memory) => memory.wipe(), arg);
+    case "restore":
+      return restore(world, until, arg);
+    case "overrun":
+      return overrun(world, arg);
   }
 }
 

@@ -37,6 +37,12 @@ export type Rule =
   | "observer-order"
   /** An observer was told that nobody leads while someone did. */
   | "false-vacancy"
+  /** A lease was extended for a key that was gone before the question. */
+  | "false-extension"
+  /** A candidate was told that tokens went back, but they had not. */
+  | "false-regression"
+  /** A leader's loop was blocked beyond its deadline, and nobody followed when its lease would have ended. */
+  | "slow-takeover"
   /** A promise was rejected and nobody listened, or the library threw into its host. */
   | "unhandled"
   | CronRule;
@@ -57,7 +63,13 @@ export interface TermRecord {
   readonly process: SimProcess;
   /** Ordinal of its opening, over all nodes. */
   readonly opened: number;
+  /** True time of its opening. */
+  readonly openedAt: number;
   wasHeld: boolean;
+  /** Its deadline, by the node's monotonic clock; known from the first renewal on. */
+  deadline: number | undefined;
+  /** When its key went, by the node's monotonic clock. */
+  goneAt: number | undefined;
   /** True time at which it is over for certain, however slow its clock; known from the first renewal on. */
   overBy: number;
   extendedAt: number;
@@ -90,6 +102,10 @@ export class Monitor {
   vacancy: () => boolean | undefined = () => undefined;
   /** Whether the store still has the office for this token; `undefined` where it cannot tell. */
   holds: (token: bigint) => boolean | undefined = () => undefined;
+  /** Whether the key of this token was lost with the store's memory. */
+  forgot: (token: bigint) => boolean = () => false;
+  /** The store has lost its memory: tokens may begin anew, but not for a candidate that has met a higher one. */
+  forgetful = false;
   #probedAt = -Infinity;
 
   /** `restMs`: how long not to ask the getters if nothing makes it necessary. */
@@ -111,7 +127,7 @@ export class Monitor {
   }
 
   /** A term opened: heard from its event or seen by its work, whichever was first. */
-  opened(term: SubjectTerm, owner: string, process: SimProcess): TermRecord {
+  opened(term: SubjectTerm, owner: string, process: SimProcess, met = -1n): TermRecord {
     const known = this.#byTerm.get(term);
     if (known !== undefined) return known;
     const record: TermRecord = {
@@ -121,7 +137,10 @@ export class Monitor {
       node: process.node,
       process,
       opened: ++this.terms,
+      openedAt: this.scheduler.now,
       wasHeld: true,
+      deadline: undefined,
+      goneAt: undefined,
       overBy: Infinity,
       extendedAt: -Infinity,
       ended: false,
@@ -137,7 +156,10 @@ export class Monitor {
         );
       }
     }
-    if (term.token <= this.#highest) {
+    if (term.token < met) {
+      this.violate("token-order", `${owner} was elected with token ${term.token}, but had met ${met}`);
+    }
+    if (term.token <= this.#highest && !this.forgetful) {
       this.violate(
         "token-order",
         `${owner} was elected with token ${term.token}, but ${this.#highest} was given before`,
@@ -155,7 +177,8 @@ export class Monitor {
     if (record === undefined)
       return this.violate("one-end", `${owner} was told the end of ${term.token}, which never began`);
     this.note(`${owner} ended ${term.token}: ${reason}`);
-    if (reason === "revoked" && this.holds(term.token) === true) {
+    // The keys of a store that went back are not trusted, though they may be there.
+    if (reason === "revoked" && !this.forgetful && this.holds(term.token) === true) {
       this.violate("false-loss", `${owner} was told that ${term.token} is lost, but the store still had it`);
     }
     if (record.ended) this.violate("one-end", `${owner} was told twice that ${term.token} ended`);
@@ -212,7 +235,8 @@ export class Monitor {
       if (!record.wasHeld && held)
         this.violate("held-after-end", `${record.owner} held ${record.token} again after it had not`);
       record.wasHeld = held;
-      if (!held) continue;
+      // A store that has forgotten a leader elects another: until its next renewal the first one cannot know.
+      if (!held || this.forgot(record.token)) continue;
       if (holder !== undefined) {
         this.violate(
           "two-leaders",
@@ -225,8 +249,25 @@ export class Monitor {
     return disturbed;
   }
 
-  /** The store extended this term, and by the node's own reckoning this much is left of it. */
-  extended(record: TermRecord, leftMs: number): void {
+  /** The key of this token is gone. */
+  gone(token: bigint): void {
+    for (const record of this.#open) {
+      if (record.token === token) record.goneAt ??= record.node.oscillator.mono(this.scheduler.now);
+    }
+  }
+
+  /** The store has lost its memory. */
+  lostMemory(): void {
+    this.forgetful = true;
+    for (const { token } of this.#open) if (this.forgot(token)) this.gone(token);
+  }
+
+  /** The store extended this term by a question of this instant, and by the node's own reckoning this much is left of it. */
+  extended(record: TermRecord, askedAt: number, leftMs: number): void {
+    const { node, goneAt } = record;
+    if (goneAt !== undefined && askedAt > goneAt)
+      this.violate("false-extension", `${record.owner} had ${record.token} extended after its key was gone`);
+    record.deadline = node.oscillator.mono(this.scheduler.now) + leftMs;
     record.extendedAt = this.scheduler.now;
     record.overBy = this.scheduler.now + leftMs / SLOWEST_RATE + STOP_SLACK_MS;
   }

@@ -5,6 +5,8 @@
  */
 import { drawCron, retarget } from "./cron-plan.js";
 import type { CronPlan } from "./cron-plan.js";
+import { addEtcdFaults } from "./etcd-plan.js";
+import type { EtcdFaultKind } from "./etcd-plan.js";
 import { Random } from "./random.js";
 
 export const STORE_KINDS = ["observer", "timed", "queue", "file"] as const;
@@ -37,7 +39,8 @@ export const FAULT_KINDS = [
   "proclaim", // the leader publishes a new value
   "burst", // and many of them, one after the other
 ] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number];
+/** Any of them can befall any store; those of etcd alone are drawn apart. */
+export type FaultKind = (typeof FAULT_KINDS)[number] | EtcdFaultKind;
 
 export interface Fault {
   /** When, in true milliseconds. */
@@ -155,7 +158,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
   const nodes = random.whole(3, store === "file" ? 4 : 5);
   const ratio = kinds.includes("suspend") ? WIDEST_RATIO_WITH_SUSPEND : WIDEST_RATIO;
   const low = random.between(0.9, 1.1 / ratio);
-  return {
+  const plan: Plan = {
     seed,
     store,
     nodes,
@@ -190,6 +193,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
       .map((fault) => (cron === null ? fault : retarget(fault, chance)))
       .map((fault) => changeOfMind(fault, standing)),
   };
+  return addEtcdFaults(plan, kinds.includes("suspend"));
 }
 
 /** How often each store is drawn. */

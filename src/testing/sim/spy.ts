@@ -72,7 +72,7 @@ class SpiedHold implements Hold {
     const { monitor, owner, clock } = this.#options;
     const record = monitor.recordOf(this.token, owner);
     if (record !== undefined)
-      monitor.extended(record, answer.asked.now + this.ttlMs - this.#margin - clock.now());
+      monitor.extended(record, answer.asked.now, answer.asked.now + this.ttlMs - this.#margin - clock.now());
     // And neither does what comes after the deadline.
     if (!this.#over()) {
       this.#extendedAt = Math.max(this.#extendedAt, answer.asked.now);

@@ -11,6 +11,7 @@ import type { LeaseRecord } from "../../record/lease.js";
 import { SimClock } from "./clock.js";
 import { Disk, DiskCalls } from "./disk.js";
 import { EtcdServer } from "./etcd-server.js";
+import { MetTokens } from "./met-tokens.js";
 import type { Monitor } from "./monitor.js";
 import { Link } from "./network.js";
 import type { StoreHost, Trouble } from "./network.js";
@@ -41,14 +42,33 @@ export interface Store {
   vacancy?(): boolean;
   /** All machines lose power at once. */
   losePower(): void;
+  /** Loses its memory: at once and all of it, or, if asked for now, back to what it knows now whenever the result is called. */
+  readonly memory?: StoreMemory;
   /** A deposed leader of the store answers this node's keep-alives until then. */
   depose(node: string, untilTime: number): void;
+}
+
+/** A store that can be wiped and restored. */
+export interface StoreMemory {
+  wipe(): void;
+  /** Returns how to go back to this moment. */
+  backUp(): () => void;
+  /** An operator raises the store's tokens above all there were. */
+  raise(): void;
+  /** Whether this token's key was lost with the store's memory. */
+  forgot(token: bigint): boolean;
+  /** The highest token that campaigns of this process have met in this election, before the store lost its memory of it. */
+  met(process: SimProcess, election: string): bigint;
+  /** A new candidate, or one that was told to accept lower tokens, has met none. */
+  forgive(process: SimProcess, election: string): void;
 }
 
 export interface StoreOptions {
   readonly plan: Plan;
   readonly host: StoreHost;
   readonly monitor: Monitor;
+  /** The key of this token is gone. */
+  readonly gone: (token: bigint) => void;
   /** Told of every record, besides those of elections, that became the newest of its key. */
   readonly wrote: (record: string) => void;
 }
@@ -156,8 +176,9 @@ function timedStore(options: StoreOptions): Store {
   };
 }
 
-function queueStore({ plan, host, monitor, wrote }: StoreOptions): Store {
+function queueStore({ plan, host, monitor, wrote, gone }: StoreOptions): Store {
   const random = new Random(plan.seed, "store");
+  const met = new MetTokens();
   const server = new EtcdServer({
     scheduler: host.scheduler,
     oscillator: ownClock(plan, random),
@@ -165,11 +186,25 @@ function queueStore({ plan, host, monitor, wrote }: StoreOptions): Store {
     onChange: ({ type, kv }) => {
       if (kv.key.startsWith(RECORDS)) wrote(kv.value);
       else monitor.note(`store: ${type} ${kv.key} ${kv.createRevision} ${kv.value}`);
+      if (type === "delete") gone(kv.createRevision);
     },
+    onGrant: ({ process }, lease) => met.granted(process, lease),
+    onAnswer: ({ process }, asked, answer) => met.answered(process, asked, answer),
   });
   const backends = new Map<SimProcess, Shared>();
   return {
     holds: (token) => server.has(token),
+    memory: {
+      wipe: () => server.restore(),
+      backUp: () => {
+        const backup = server.backUp();
+        return () => server.restore(backup);
+      },
+      raise: () => server.raise(),
+      forgot: (token) => server.forgot(token),
+      met: (process, election) => met.highest(process, election, (token) => server.isPast(token)),
+      forgive: (process, election) => met.forget(process, election),
+    },
     losePower: () => server.failOver(),
     depose: (node, untilTime) => {
       server.deposedFor.set(node, untilTime);

@@ -18,7 +18,10 @@ export interface Subject {
   observe(options: { signal: AbortSignal }): AsyncIterable<Leader | null>;
   resign(): Promise<void>;
   close(): Promise<void>;
+  /** An operator accepts that tokens begin anew. Subjects without it refuse until they are higher again. */
+  acceptRegression?(): void;
   on(event: "elected", listener: (event: { term: SubjectTerm }) => void): () => void;
+  on(event: "error", listener: (event: { error: unknown }) => void): () => void;
   on(event: "ended", listener: (event: { term: SubjectTerm; end: { reason: string } }) => void): () => void;
 }
 

@@ -24,7 +24,7 @@ import { Random } from "./random.js";
 import { FencedResource } from "./resource.js";
 import { Scheduler } from "./scheduler.js";
 import { ELECTION, openStore } from "./stores.js";
-import type { Store } from "./stores.js";
+import type { Store, StoreMemory } from "./stores.js";
 import type { SubjectFactory } from "./subject.js";
 import { Trace } from "./trace.js";
 
@@ -105,6 +105,8 @@ export class World {
   readonly #options: SimulateOptions;
   readonly #labour: LabourFactory;
   readonly #monitors: readonly Monitor[];
+  /** Elections that only a few stand in, and that need not have a leader. */
+  readonly #naps: Side[] = [];
   readonly #ambushes: Record<Moment, ((seat: Seat) => void)[]> = {
     next: [],
     stand: [],
@@ -123,8 +125,10 @@ export class World {
     this.monitor = new Monitor(this.scheduler, this.trace, plan.probe === "seldom" ? plan.ttlMs / 3 : 0);
     this.host = new StoreHost(this.scheduler);
     const wrote = (record: string): void => this.cron?.wrote(record);
-    const store = { plan, host: this.host, monitor: this.monitor, wrote };
+    const gone = (token: bigint): void => this.#all.forEach((monitor) => monitor.gone(token));
+    const store = { plan, host: this.host, monitor: this.monitor, wrote, gone };
     this.store = options.store === undefined ? openStore(store) : customStore(store, options.store);
+    this.monitor.forgot = (token) => this.store.memory?.forgot(token) ?? false;
     this.monitor.ignored = new Set(options.ignore);
     this.monitor.onOpened = (node) => this.#sprung("next", node);
     this.monitor.onStanding = (node) => this.#sprung("stand", node);
@@ -196,6 +200,8 @@ export class World {
   #side(election: string): Side {
     const monitor = new Monitor(this.scheduler, this.trace, 0);
     monitor.ignored = new Set(this.#options.ignore);
+    monitor.forgot = (token) => this.store.memory?.forgot(token) ?? false;
+    monitor.forgetful = this.monitor.forgetful;
     const random = new Random(this.plan.seed, election);
     return { election, monitor, resource: new FencedResource(this.scheduler, monitor, random) };
   }
@@ -207,9 +213,11 @@ export class World {
     serial: number,
     { monitor, resource }: Pick<Side, "monitor" | "resource"> = this,
   ): Contestant {
+    this.store.memory?.forgive(process, election);
     return new Contestant({
       process,
       election,
+      met: () => this.store.memory?.met(process, election) ?? -1n,
       serial,
       plan: this.plan,
       monitor,
@@ -217,6 +225,52 @@ export class World {
       labour: this.#labour,
       connect: (clock, owner, purpose) => this.store.connect(clock, owner, seat.trouble, purpose),
     });
+  }
+
+  /** One more election, which nobody stands in yet. */
+  addSide(): Side {
+    const side = this.#side(`nap${this.#naps.length + 1}`);
+    this.#naps.push(side);
+    return side;
+  }
+
+  /** This node's process, if there is one, stands in one more election. */
+  enter(seat: Seat, side: Side): void {
+    const { process } = seat.node;
+    process?.deliver(() => seat.sides.push(this.#contestant(seat, process, side.election, 1, side)));
+  }
+
+  /** The store loses its memory. A while later an operator deals with it, and again when all is well. */
+  loseMemory(lose: (memory: StoreMemory) => void, arg: number): void {
+    const { memory } = this.store;
+    if (memory === undefined) return;
+    lose(memory);
+    this.monitor.note("the store has lost its memory");
+    for (const monitor of this.#all) monitor.lostMemory();
+    const { now } = this.scheduler;
+    const { ttlMs, healAtMs } = this.plan;
+    for (const time of [now + 2 * ttlMs, healAtMs + ttlMs / 2])
+      this.scheduler.at(Math.max(now, time), () => this.#operate(memory, arg < 0.5));
+  }
+
+  /** Raises the tokens above all there were, or tells all candidates to accept that they begin anew. */
+  #operate(memory: StoreMemory, raise: boolean): void {
+    this.monitor.note(raise ? "an operator raises the tokens" : "an operator accepts lower tokens");
+    if (raise) return memory.raise();
+    for (const { contestant, sides, node } of this.seats) {
+      for (const each of [contestant, ...sides]) {
+        if (each === undefined) continue;
+        each.process.deliver(() => {
+          each.acceptRegression();
+          if (node.process !== undefined) memory.forgive(node.process, each.election);
+        });
+      }
+    }
+  }
+
+  /** Every election's. */
+  get #all(): readonly Monitor[] {
+    return [...this.#monitors, ...this.#naps.map(({ monitor }) => monitor)];
   }
 
   /** Lies in wait for whoever is elected, reaches for office, claims an instant or begins a job next. */
@@ -240,7 +294,7 @@ export class World {
     if (process === undefined) return;
     this.monitor.note(`${process.label} is killed`);
     this.monitor.forget(process);
-    for (const { monitor } of this.sides) monitor.forget(process);
+    for (const monitor of this.#all) monitor.forget(process);
     seat.node.kill();
     seat.contestant = undefined;
     seat.sides = [];
@@ -278,8 +332,31 @@ export class World {
     if (plan.healAtMs + patience > plan.horizonMs) return;
     scheduler.quietly(plan.healAtMs + patience, someoneLed(plan.healAtMs, "after the last fault"));
     scheduler.quietly(plan.horizonMs, someoneLed(plan.horizonMs - patience, "before the end"));
+    scheduler.quietly(plan.horizonMs, () => this.#checkObservers());
     const { cron } = this;
     if (cron) scheduler.quietly(plan.horizonMs, () => cron.judge(this.#wallStart + scheduler.now));
+  }
+
+  /** Whoever follows has had the time to see who leads. Only of a store whose reads are never stale. */
+  #checkObservers(): void {
+    const { monitor, plan, scheduler } = this;
+    const leader = monitor.leader();
+    if (plan.store !== "queue" || leader === undefined) return;
+    const since = scheduler.now - 2 * plan.ttlMs;
+    for (const { contestant, node } of this.seats) {
+      if (
+        contestant?.sees === undefined ||
+        !contestant.open ||
+        node.turningSince > since ||
+        leader.openedAt > since
+      )
+        continue;
+      if (contestant.sees !== leader.token)
+        monitor.violate(
+          "observer-order",
+          `${contestant.owner} sees ${contestant.sees ?? "nobody"} although ${leader.token} leads`,
+        );
+    }
   }
 
   /**
@@ -296,7 +373,7 @@ export class World {
   }
 
   get #violation(): Violation | undefined {
-    return this.#monitors.find(({ violation }) => violation !== undefined)?.violation;
+    return this.#all.find(({ violation }) => violation !== undefined)?.violation;
   }
 
   #settled(): boolean {
@@ -305,7 +382,7 @@ export class World {
     if (this.scheduler.count > most)
       this.monitor.violate("hot-loop", `more than ${most} events: something spins`);
     let found = false;
-    for (const monitor of this.#monitors) if (monitor.probe(false)) found = true; // each is asked
+    for (const monitor of this.#all) if (monitor.probe(false)) found = true; // each is asked
     return found;
   }
 
