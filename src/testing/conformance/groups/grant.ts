@@ -1,5 +1,5 @@
 /** Promise 1: a grant is atomic against all other grants of the same election. */
-import type { Extension, Hold } from "../../../core/backend.js";
+import type { Backend, Extension, Hold } from "../../../core/backend.js";
 import { check, ConformanceFailure, equal, Inconclusive, show } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";
@@ -29,7 +29,7 @@ async function raceForStaleLease(stage: Stage): Promise<void> {
   const stop = new AbortController();
   const wins: Hold[] = [];
   const waiting = challengers.map(async (backend) => {
-    const hold = await stage.stand(backend, name, { signal: stop.signal }).catch(() => null);
+    const hold = await standOn(stage, backend, name, stop.signal);
     if (hold !== null) wins.push(hold);
     return hold;
   });
@@ -46,6 +46,23 @@ async function raceForStaleLease(stage: Stage): Promise<void> {
     wins.length === 1,
     `one lease was taken over ${wins.length} times at once: tokens ${show(wins.map(({ token }) => token))}`,
   );
+}
+
+/** Stands until it wins or is told to stop. A campaign that throws does not know: it stands again, as the library does. */
+async function standOn(
+  stage: Stage,
+  backend: Backend,
+  name: string,
+  signal: AbortSignal,
+): Promise<Hold | null> {
+  for (;;) {
+    try {
+      return await stage.stand(backend, name, { signal });
+    } catch {
+      if (signal.aborted || stage.signal.aborted) return null;
+      await stage.pause(50);
+    }
+  }
 }
 
 /**
