@@ -1,7 +1,13 @@
 /** Every rule that is broken in turn. */
 import { CANDIDACY_MUTANTS } from "./candidacy-mutants.js";
 import { CRON_MUTANTS } from "./cron-mutants.js";
+import { LEASE_MUTANTS } from "./lease-mutants.js";
 import { MUTANTS } from "./mutants.js";
 import type { Mutant } from "./mutants.js";
 
-export const ALL_MUTANTS: readonly Mutant[] = [...MUTANTS, ...CANDIDACY_MUTANTS, ...CRON_MUTANTS];
+export const ALL_MUTANTS: readonly Mutant[] = [
+  ...MUTANTS,
+  ...LEASE_MUTANTS,
+  ...CANDIDACY_MUTANTS,
+  ...CRON_MUTANTS,
+];

@@ -1,0 +1,113 @@
+/** Rules of leases that many elections share, and of stores that lose their memory, each broken in turn. */
+import type { Mutant } from "./mutants.js";
+
+const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
+const VERIFY_KEYS = "src/backends/etcd/verify-keys.js";
+const OBSERVE = "src/core/observe.js";
+
+export const LEASE_MUTANTS: readonly Mutant[] = [
+  {
+    name: "the clocks of a question are read later than its instant",
+    rule: "every extension carries the clocks of its own question",
+    stores: ["queue"],
+    edits: [
+      {
+        file: "src/core/admission.js",
+        find: "marginMs, hold.asked, hold.ttlMs);",
+        replace: `marginMs, { now: hold.asked.now, wall: this.#clock.wall() - this.#clock.now() + hold.asked.now,
+                boot: this.#clock.boot() - this.#clock.now() + hold.asked.now }, hold.ttlMs);`,
+      },
+    ],
+  },
+  {
+    name: "what a campaign meets is not remembered",
+    rule: "what a campaign has met is the floor for the next token",
+    stores: ["queue"],
+    edits: [
+      {
+        file: "src/core/candidate.js",
+        find: "seen: (token) => this.floor.seen(token)",
+        replace: "seen: () => {}",
+      },
+    ],
+  },
+  {
+    name: "a lower token is accepted",
+    rule: "a regression is refused",
+    stores: ["queue"],
+    edits: [
+      {
+        file: "src/core/token-floor.js",
+        find: "if (token > this.#own && token >= this.#seen)",
+        replace: "if (true)",
+      },
+    ],
+  },
+  {
+    name: "an observer leaves out the leader of a store that went back",
+    rule: "observers name the leader that the store names",
+    stores: ["queue"],
+    edits: [
+      {
+        file: OBSERVE,
+        find: 'return regression ? "regression" : "news";',
+        replace: 'return regression ? "known" : "news";',
+      },
+    ],
+  },
+  {
+    name: "an observer is shown a lower token without a word",
+    rule: "a regression is loud",
+    stores: ["queue"],
+    edits: [{ file: OBSERVE, find: "options.failed(wentBack(leader.token, highest));", replace: ";" }],
+  },
+  {
+    name: "etcd: a key that is gone is extended with its lease",
+    rule: "an extension counts only for a key that was read since",
+    stores: ["queue"],
+    edits: [
+      {
+        file: VERIFY_KEYS,
+        find: "if (token !== undefined && own?.createRevision === token) {",
+        replace: "if (token !== undefined) {",
+      },
+    ],
+  },
+  {
+    name: "etcd: only some of a lease's keys are read",
+    rule: "an extension counts only for a key that was read since",
+    stores: ["queue"],
+    edits: [
+      {
+        file: VERIFY_KEYS,
+        find: "const parts = split(seats);",
+        replace: "const parts = split(seats.slice(0, 2));",
+      },
+      {
+        file: SHARED_LEASE,
+        find: `if (seat.extension !== undefined && seat.extension.asked.now > seat.handedOut)
+                return seat.extension;`,
+        replace: `if (this.#extension.asked.now > seat.handedOut)
+                return this.#extension;`,
+      },
+    ],
+  },
+  {
+    name: "etcd: the key of an expired term waits for the next renewal",
+    rule: "the key of a term that ran out goes when the lease would have ended",
+    stores: ["queue"],
+    edits: [{ file: SHARED_LEASE, find: "Math.min(delay, this.#untilExpired())", replace: "delay" }],
+  },
+  {
+    name: "etcd: a candidate behind us is taken for one ahead",
+    rule: "no regression is told where there is none (a bug that the simulator found)",
+    stores: ["queue"],
+    edits: [
+      {
+        file: "src/backends/etcd/seat.js",
+        find: "(this.token === undefined || kv.createRevision < this.token)",
+        replace: "true",
+      },
+    ],
+  },
+];
