@@ -5,19 +5,29 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { cannotUse, ownCgroup } from "../../src/cli/exec/cgroup.js";
-import { asOther, DelegatedCgroup, ESCAPING, lackingUsers, scratchForOther } from "./escaping.js";
+import {
+  asOther,
+  DelegatedCgroup,
+  ESCAPING,
+  hasNamespaces,
+  lackingUsers,
+  NAMESPACED,
+  scratchForOther,
+} from "./escaping.js";
 import { Duel, mixed } from "./faults.js";
+import type { Subject } from "./faults.js";
 
 const reason = lackingUsers();
 const own = ownCgroup();
 const noCgroup = "why" in own ? own.why : cannotUse(own.directory);
-const FAULTS = { kill: 2, stop: 1 };
+const FAULTS = { kill: 1, stop: 1 };
 
 interface Kind {
   readonly name: string;
   readonly flags: readonly string[];
   readonly through: (cgroup: () => DelegatedCgroup) => readonly string[];
   readonly skip?: string | undefined;
+  readonly subject?: Subject;
 }
 
 const KINDS: readonly Kind[] = [
@@ -29,6 +39,13 @@ const KINDS: readonly Kind[] = [
     flags: ["--contain", "cgroup"],
     through: (cgroup) => cgroup().through,
     skip: noCgroup,
+  },
+  {
+    name: "another user, pid namespace",
+    flags: [],
+    through: asOther,
+    skip: reason === undefined && hasNamespaces() ? undefined : "no namespaces",
+    subject: NAMESPACED,
   },
 ];
 
@@ -49,7 +66,7 @@ describe.skipIf(reason !== undefined)(`a command that tries to get away (${reaso
     };
     const places = ["one", "two"].map((name) => ({ name, through: kind.through(cgroup) }));
     const flags = ["--lock-dir", join(directory, "lock"), "--ttl", "2s", ...kind.flags];
-    const duel = new Duel(places, beats, () => flags, { subject: ESCAPING });
+    const duel = new Duel(places, beats, () => flags, { subject: kind.subject ?? ESCAPING });
     await duel.run(mixed(FAULTS));
   });
 });

@@ -15,6 +15,13 @@ export const ESCAPING: Subject = {
   words: (beats, host) => ["perl", source("escaping.pl"), beats, host],
 };
 
+/** The same in a pid namespace, by the words of the guide. */
+export const NAMESPACED: Subject = {
+  generations: ESCAPING.generations,
+  words: (beats, host) => [...NAMESPACE, ...ESCAPING.words(beats, host)],
+};
+const NAMESPACE = ["unshare", "--user", "--map-current-user", "--pid", "--fork", "--kill-child"];
+
 /** Nobody in particular: a number that owns nothing on a usual machine. */
 const OTHER_USER = 54_321;
 
@@ -28,6 +35,12 @@ export function lackingUsers(): string | undefined {
   // Below a home directory that others may not enter, no other user can run what is tested.
   const reads = spawnSync("setpriv", [...asOther().slice(1), "test", "-r", source("escaping.pl")]);
   return reads.status === 0 ? undefined : "this checkout is not readable for other users";
+}
+
+/** Whether that user may make namespaces here. */
+export function hasNamespaces(): boolean {
+  const [file, ...args] = [...asOther(), ...NAMESPACE, "true"];
+  return spawnSync(file, args).status === 0;
 }
 
 /** Words that run what follows as a user who is not root. */

@@ -41,9 +41,9 @@ describe.skipIf(lacking !== undefined)(`the processes of a command (${lacking ??
   });
 
   /** Starts a script of perl as the watchdog would, known by `limit` or by its environment. */
-  function start(script: string, limit?: bigint) {
+  function start(script: string, limit?: bigint, last?: () => undefined) {
     const traces = { mark: `mark-${Math.random()}`, limit };
-    const tracker = new ProcessTracker(traces);
+    const tracker = new ProcessTracker(traces, last);
     const stop = join(scratch(), "stop");
     files.push(stop);
     const words = limit === undefined ? [] : ["prlimit", `--locks=${limit}:${limit}`];
@@ -80,6 +80,24 @@ describe.skipIf(lacking !== undefined)(`the processes of a command (${lacking ??
       expect(tracker.state()).toBe("gone");
     },
   );
+
+  it("are found by reading all of /proc where the kernel does not tell the last number", async () => {
+    const { tracker, child } = start(CHAIN.replace("PAUSE", "200_000"), newLimitMark(null), () => undefined);
+    await exited(child);
+    expect(tracker.state()).toBe("alive");
+    await gone(tracker);
+    expect(tracker.lookMs).toBeGreaterThan(0);
+  });
+
+  it("are found by reading all of /proc where the number told is not the kernel's", async () => {
+    const traces = { mark: "none", limit: undefined };
+    const tracker = new ProcessTracker(traces, () => 1);
+    const child = spawn("sleep", ["20"], { detached: true, stdio: "ignore" });
+    started.push(child);
+    tracker.adopt(child.pid!);
+    expect(tracker.state()).toBe("alive");
+    await gone(tracker);
+  });
 
   it("by the environment alone: found while it keeps it", async () => {
     const { tracker, child } = start("fork and _exit(0); setsid; while (1) { ok(); usleep(2000) }");

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { commandEnvironment, markOf, watchdogEnvironment } from "../../src/cli/exec/environment.js";
 import { leaveOf, ReceivedDeadline } from "../../src/cli/exec/leave.js";
 import { lookUp } from "../../src/cli/exec/lookup.js";
-import { patienceOf } from "../../src/cli/exec/patience.js";
+import { earlierMs, patienceOf } from "../../src/cli/exec/patience.js";
 import { isFromWatchdog, isToWatchdog } from "../../src/cli/exec/wire.js";
 import { scratch } from "./wrapped.js";
 
@@ -61,6 +61,13 @@ describe("the grace", () => {
   });
 });
 
+describe("the reserve", () => {
+  it("grows with what a look for processes takes, up to the slack", () => {
+    const patience = { reserveMs: 40, slackMs: 250 };
+    expect([0, 20, 100, 400].map((lookMs) => earlierMs(lookMs, patience))).toEqual([0, 0, 160, 250]);
+  });
+});
+
 describe("messages between wrapper and watchdog", () => {
   const leave = leaveOf({ remainingMs: 1_000 }, 0);
   const order = {
@@ -92,6 +99,11 @@ describe("messages between wrapper and watchdog", () => {
       { kind: "extend", run: 1, leave: { ...leave, boot: Number.NaN } },
       { kind: "start", run: 1, order: { ...order, args: [1] }, leave },
       { kind: "start", run: 1, order: { ...order, mark: "" }, leave },
+      { kind: "start", run: 1, order: { ...order, limit: "many" }, leave },
+      { kind: "start", run: 1, order: { ...order, contain: "jail" }, leave },
+      { kind: "start", run: 1, order: { ...order, contain: "cgroup", cgroup: null }, leave },
+      { kind: "start", run: 1, order: { ...order, contain: "cgroup", cgroup: "here" }, leave },
+      { kind: "start", run: 1, order: { ...order, slackMs: Number.NaN }, leave },
     ]) {
       expect(isToWatchdog(bad), JSON.stringify(bad)).toBe(false);
     }

@@ -39,3 +39,14 @@ export function patienceOf(timing: Timing, asked: number | undefined): Patience 
   const graceMs = asked ?? Math.max(0, most / 2);
   return { graceMs, reserveMs, slackMs: Math.max(0, most - graceMs), silenceMs: deadlineMs };
 }
+
+/**
+ * How much earlier than the reserve provides for killing must begin where a look for new processes takes `lookMs`:
+ * one look may be under way, one more finds what was started meanwhile. At most the slack, or renewals had no time left.
+ */
+export function earlierMs(
+  lookMs: number,
+  { reserveMs, slackMs }: Pick<Patience, "reserveMs" | "slackMs">,
+): number {
+  return Math.min(slackMs, Math.max(0, 2 * lookMs - reserveMs));
+}

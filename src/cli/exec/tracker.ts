@@ -63,10 +63,13 @@ export class ProcessTracker {
   #pruneAt = PRUNE_AT;
   readonly #since = ticksSinceBoot();
 
-  /** To be made before the command is started. */
-  constructor(traces: Traces) {
+  readonly #lastPid: () => number | undefined;
+
+  /** To be made before the command is started. `last`: for tests. */
+  constructor(traces: Traces, last: () => number | undefined = lastPid) {
     this.#traces = traces;
-    this.#cursor = lastPid();
+    this.#lastPid = last;
+    this.#cursor = last();
   }
 
   /** The command itself, which leads its session and its group. */
@@ -74,7 +77,7 @@ export class ProcessTracker {
     this.#root = root;
     this.#known.set(root, root);
     if (this.#cursor === undefined) return;
-    const last = lastPid();
+    const last = this.#lastPid();
     // A number that is not between two readings: what is told here is not what the kernel counts by.
     if (last === undefined || !isBetween(this.#cursor, root, last)) this.#cursor = undefined;
   }
@@ -96,7 +99,7 @@ export class ProcessTracker {
   look(found: (pid: number) => void = () => {}): News {
     const since = performance.now();
     if (this.#known.size > this.#pruneAt) this.#prune();
-    const last = this.#cursor === undefined ? undefined : lastPid();
+    const last = this.#cursor === undefined ? undefined : this.#lastPid();
     const range = last === undefined ? undefined : rangeOf(this.#cursor!, last);
     if (last !== undefined) this.#cursor = last;
     // A process that has ended unseen may have started another after we asked for the last number.

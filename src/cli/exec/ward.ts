@@ -11,6 +11,7 @@ import type { Containment } from "./containment.js";
 import { ReceivedDeadline } from "./leave.js";
 import { lookUp } from "./lookup.js";
 import { findPrlimit } from "./means.js";
+import { earlierMs } from "./patience.js";
 import { signalGroup } from "./signals.js";
 import type { FromWatchdog, Leave, Order, Stopped } from "./wire.js";
 
@@ -137,9 +138,7 @@ export class Ward {
 
   /** Where it takes long to find what the command has started, killing begins earlier; at most by the slack. */
   #leftMs(): number {
-    const { reserveMs, slackMs } = this.#order;
-    const more = Math.min(slackMs, Math.max(0, 2 * this.#containment.lookMs - reserveMs));
-    return this.#deadline.remainingMs() - more;
+    return this.#deadline.remainingMs() - earlierMs(this.#containment.lookMs, this.#order);
   }
 
   #look(): void {
