@@ -6,9 +6,10 @@
  * - `group`: where there is no /proc, the process group is all that is known.
  */
 import { Cgroup } from "./cgroup.js";
+import type { Traces } from "./recognise.js";
 import { groupExists, signalGroup } from "./signals.js";
 import { ProcessTracker } from "./tracker.js";
-import type { State, Traces } from "./tracker.js";
+import type { State } from "./tracker.js";
 
 export const CONTAINMENTS = ["cgroup", "scan", "group"] as const;
 export type ContainmentKind = (typeof CONTAINMENTS)[number];
@@ -28,10 +29,13 @@ export interface Containment {
   launch<T>(start: () => T): T;
   /** The command has this number, and leads a group and a session of its own. */
   adopt(root: number): void;
-  /** To be called often: the less is new, the faster `kill` is. */
-  look(): void;
-  /** SIGKILL to everything; tries for `limitMs` to find more. To be repeated until `state` is "gone". */
-  kill(limitMs: number): void;
+  /** To be called often: the less is new, the faster `kill` is. `false`: there was no time for all that is new. */
+  look(): boolean;
+  /**
+   * SIGKILL to everything; tries for `limitMs` to find more. To be repeated until `state` is "gone", and at once if
+   * this is `false`: then there was more than there was time for.
+   */
+  kill(limitMs: number): boolean;
   state(): State;
   /** Words for what may live and may not be examined. */
   unknowns(): readonly string[];
@@ -61,10 +65,13 @@ class GroupContainment implements Containment {
     this.#root = root;
   }
 
-  look(): void {}
+  look(): boolean {
+    return true;
+  }
 
-  kill(): void {
+  kill(): boolean {
     if (this.#root !== undefined) signalGroup(this.#root, "SIGKILL");
+    return true;
   }
 
   state(): State {
@@ -84,7 +91,6 @@ class GroupContainment implements Containment {
 
 class ScanContainment implements Containment {
   readonly #tracker: ProcessTracker;
-  #root: number | undefined;
 
   constructor(traces: Traces) {
     this.#tracker = new ProcessTracker(traces);
@@ -99,17 +105,15 @@ class ScanContainment implements Containment {
   }
 
   adopt(root: number): void {
-    this.#root = root;
     this.#tracker.adopt(root);
   }
 
-  look(): void {
-    this.#tracker.look();
+  look(): boolean {
+    return this.#tracker.look() !== "more";
   }
 
-  kill(limitMs: number): void {
-    if (this.#root !== undefined) signalGroup(this.#root, "SIGKILL");
-    this.#tracker.kill(limitMs);
+  kill(limitMs: number): boolean {
+    return this.#tracker.kill(limitMs);
   }
 
   state(): State {
@@ -151,17 +155,17 @@ class CgroupContainment implements Containment {
     this.#strays.adopt(root);
   }
 
-  look(): void {
-    this.#strays.look();
+  look(): boolean {
+    return this.#strays.look();
   }
 
-  kill(limitMs: number): void {
+  kill(limitMs: number): boolean {
     try {
       this.#cgroup.kill();
     } catch {
       // It is not there (yet, or any more). The state says what lives.
     }
-    this.#strays.kill(limitMs);
+    return this.#strays.kill(limitMs);
   }
 
   state(): State {

@@ -5,60 +5,55 @@
  * host starts processes, not on how many it runs. All of /proc is read only
  * where the kernel does not tell, or after a long time without a look.
  */
-import { carriesLimit } from "./limit-mark.js";
-import {
-  allPids,
-  identityOf,
-  lastPid,
-  pidLimit,
-  readLocksLimit,
-  readMarks,
-  readName,
-  readStat,
-  ticksSinceBoot,
-} from "./procfs.js";
+import { isBetween, rangeOf } from "./pid-range.js";
+import { allPids, identityOf, lastPid, readName, ticksSinceBoot } from "./procfs.js";
 import type { Stat } from "./procfs.js";
+import { isLiving, recognise } from "./recognise.js";
+import type { Traces, Verdict } from "./recognise.js";
 import { groupExists, probe, signalGroup, signalProcess } from "./signals.js";
-
-/** By what the processes of a command are recognised. */
-export interface Traces {
-  /** A word that only they have in the environment. */
-  readonly mark: string;
-  /** A limit that only they have; see limit-mark.ts. `undefined`: none could be set here. */
-  readonly limit: bigint | undefined;
-}
-
-/** `unknown`: it may not be examined, and runs as our user. */
-type Verdict = "ours" | "foreign" | "gone" | "unknown";
 
 /** `unknown`: some process may be of the command, and may not be examined. */
 export type State = "alive" | "unknown" | "gone";
 
-/** What a look came upon: processes of the command; numbers whose process had ended already; neither. */
-export type News = "ours" | "gone" | "none";
+/**
+ * What a look came upon: processes of the command; numbers whose process had ended already; neither. `more`: none of
+ * the command so far, but there was no time for all that is new.
+ */
+export type News = "ours" | "more" | "gone" | "none";
 
-/** More new numbers than this: a read of all /proc is cheaper. */
-const LONGEST_RANGE = 4_096;
 /** Looks in a row that must come upon none of the command where no single one is proof. Each takes far less than a fork. */
 const QUIET_LOOKS = 20;
 /** The same where each reads all of /proc. */
 const QUIET_READS = 3;
 /** Known processes, living and dead, before the dead ones are forgotten. */
 const PRUNE_AT = 256;
+/** From when the kernel counts a process to when /proc shows it: microseconds, more where the host is overloaded. */
+const LONGEST_BIRTH_MS = 1_000;
+/** A burst of new processes on the host must not keep us from killing what is known. */
+const LONGEST_LOOK_MS = 10;
 /** On a host that starts processes faster than we look at them, the question is asked again later. */
 const LONGEST_STATE_MS = 20;
 
 export class ProcessTracker {
   readonly #traces: Traces;
-  /** Processes of the command that were seen alive, and the group of each. */
-  readonly #known = new Map<number, number>();
+  /** Processes of the command that were seen alive. */
+  readonly #known = new Set<number>();
+  /** Their groups. Kept longer than they are: a group is killed at one stroke, whoever is in it by then. */
+  readonly #groups = new Set<number>();
   readonly #unknown = new Set<number>();
+  /** Numbers under which nothing was found: since when, and when to look again. */
+  readonly #absent = new Map<number, { readonly since: number; due: number }>();
   /** Examined when all of /proc was read. */
   readonly #foreign = new Map<number, number>();
   /** Numbers up to this one were examined. `undefined`: the kernel does not tell. */
   #cursor: number | undefined;
   #root: number | undefined;
   #rootSeen = false;
+  /** What the last look had no time for. */
+  #backlog: Generator<number, void> | undefined;
+  #readAll = false;
+  #quiet = 0;
+  #catchUpMs = 0;
   #lookMs = 0;
   #pruneAt = PRUNE_AT;
   readonly #since = ticksSinceBoot();
@@ -75,53 +70,85 @@ export class ProcessTracker {
   /** The command itself, which leads its session and its group. */
   adopt(root: number): void {
     this.#root = root;
-    this.#known.set(root, root);
+    this.#known.add(root);
+    this.#groups.add(root);
     if (this.#cursor === undefined) return;
     const last = this.#lastPid();
     // A number that is not between two readings: what is told here is not what the kernel counts by.
     if (last === undefined || !isBetween(this.#cursor, root, last)) this.#cursor = undefined;
   }
 
-  /** How long a look takes, lately. */
+  /** How long it takes, lately, to examine all that is new. */
   get lookMs(): number {
     return this.#lookMs;
   }
 
   /** Groups that hold processes of the command. */
   groups(): number[] {
-    return [...new Set(this.#known.values())].filter(groupExists);
+    return [...this.#groups].filter(groupExists);
   }
 
   /**
-   * Examines every process that was started since the last look. `found` is
-   * called for each one of the command at once, before the next is examined.
+   * Examines what was started since the last look, for a few milliseconds; the rest is left for the next one. `found`
+   * is called for each process of the command at once, before the next is examined.
    */
   look(found: (pid: number) => void = () => {}): News {
     const since = performance.now();
-    if (this.#known.size > this.#pruneAt) this.#prune();
+    if (this.#known.size + this.#groups.size > this.#pruneAt) this.#prune();
+    const whole = this.#backlog === undefined;
+    this.#backlog ??= this.#numbers();
+    let news: News = "none";
+    for (let at = since; at - since < LONGEST_LOOK_MS; at = performance.now()) {
+      const { done, value: pid } = this.#backlog.next();
+      if (done === true) {
+        this.#backlog = undefined;
+        break;
+      }
+      const verdict = this.#examine(pid);
+      if (verdict === "ours") found(pid);
+      // /proc lists what exists; a number of our own counting may be on its way there.
+      if (verdict === "gone" && this.#cursor !== undefined) this.#absent.set(pid, { since: at, due: at + 1 });
+      if (verdict === "ours" || (verdict === "gone" && news === "none")) news = verdict;
+    }
+    if (this.#examineAbsent(found, (due) => due <= since)) news = "ours";
+    return this.#conclude(news, whole, performance.now() - since);
+  }
+
+  /** `whole`: this look began with the first of the numbers. */
+  #conclude(news: News, whole: boolean, tookMs: number): News {
+    this.#catchUpMs += tookMs;
+    if (this.#backlog !== undefined) return news === "ours" ? news : "more";
+    this.#lookMs = Math.max(this.#catchUpMs, this.#lookMs / 2);
+    this.#catchUpMs = 0;
+    // One that ended unseen, in a look before or while all of /proc was read, may have started another since.
+    const proof = whole && !this.#readAll;
+    return news === "none" && !proof ? "gone" : news;
+  }
+
+  /** Numbers that were handed out since the last time, or all that exist. */
+  *#numbers(): Generator<number, void> {
     const last = this.#cursor === undefined ? undefined : this.#lastPid();
     const range = last === undefined ? undefined : rangeOf(this.#cursor!, last);
     if (last !== undefined) this.#cursor = last;
-    // A process that has ended unseen may have started another after we asked for the last number.
-    let news: News = range === undefined ? "gone" : "none";
-    for (const pid of range ?? this.#unseen()) {
-      const verdict = this.#examine(pid);
-      if (verdict === "ours") found(pid);
-      if (verdict === "ours" || (verdict === "gone" && news === "none")) news = verdict;
-    }
-    this.#lookMs = Math.max(performance.now() - since, this.#lookMs / 2);
-    return news;
+    this.#readAll = range === undefined;
+    yield* range ?? this.#unseen();
   }
 
-  /** SIGKILL to all that are known, then to each that is found, until none is or `limitMs` have passed. */
-  kill(limitMs: number): void {
+  /**
+   * SIGKILL to all that are known, then to each that is found, until none is or `limitMs` have passed. `false`: there
+   * may be more.
+   */
+  kill(limitMs: number): boolean {
     const end = performance.now() + limitMs;
-    for (const pid of this.#known.keys()) this.#end(pid);
-    for (let quiet = 0; quiet < this.#quietLooks && performance.now() < end;) {
+    for (const group of this.#groups) signalGroup(group, "SIGKILL");
+    for (const pid of this.#known) signalProcess(pid, "SIGKILL");
+    for (let quiet = 0; quiet < this.#quietLooks;) {
       const news = this.look((pid) => this.#end(pid));
-      if (news === "none") return;
-      quiet = news === "ours" ? 0 : quiet + 1;
+      if (news === "none") return true;
+      quiet = news === "gone" ? quiet + 1 : 0;
+      if (performance.now() > end) return false;
     }
+    return true;
   }
 
   /**
@@ -130,13 +157,20 @@ export class ProcessTracker {
    */
   state(): State {
     const end = performance.now() + LONGEST_STATE_MS;
-    for (let quiet = 0; quiet < this.#quietLooks;) {
-      if (this.#anyLiving()) return "alive";
+    // Counted over several calls: on an overloaded host one look may take longer than a call.
+    while (this.#quiet < this.#quietLooks) {
+      if (this.#anyLiving()) {
+        this.#quiet = 0;
+        return "alive";
+      }
       const news = this.look();
       if (news === "none") break;
-      quiet = news === "ours" ? 0 : quiet + 1;
-      if (quiet < this.#quietLooks && performance.now() > end) return "alive";
+      this.#quiet = news === "gone" ? this.#quiet + 1 : 0;
+      if (this.#quiet < this.#quietLooks && performance.now() > end) return "alive";
     }
+    this.#quiet = 0;
+    // All that are known are dead, so nothing is on its way into /proc any more: this settles the absent ones.
+    if (this.#examineAbsent(() => {}) || this.look() === "ours") return "alive";
     return this.#stateOfUnknown();
   }
 
@@ -151,19 +185,37 @@ export class ProcessTracker {
 
   /** The group too, at one stroke: a process of a group cannot slip away by starting another. */
   #end(pid: number): void {
-    const pgrp = this.#known.get(pid);
-    if (pgrp !== undefined) signalGroup(pgrp, "SIGKILL");
+    for (const group of this.#groups) signalGroup(group, "SIGKILL");
     signalProcess(pid, "SIGKILL");
+  }
+
+  /**
+   * The kernel counts a number before /proc shows the process, and a busy host may stop in between: numbers under which
+   * nothing was found are looked at again, after growing pauses. Whether one of them is of the command.
+   */
+  #examineAbsent(found: (pid: number) => void, isDue: (due: number) => boolean = () => true): boolean {
+    const now = performance.now();
+    let ours = false;
+    for (const [pid, absent] of this.#absent) {
+      if (!isDue(absent.due)) continue;
+      const verdict = this.#file(pid);
+      if (verdict === "ours") found(pid);
+      ours ||= verdict === "ours";
+      if (verdict !== "gone" || now - absent.since > LONGEST_BIRTH_MS) this.#absent.delete(pid);
+      else absent.due = now + 1 + 3 * (now - absent.since);
+    }
+    return ours;
   }
 
   /** A command may start processes without end: those that have ended are forgotten. */
   #prune(): void {
-    for (const pid of this.#known.keys()) if (probe(pid) === "gone") this.#known.delete(pid);
-    this.#pruneAt = 2 * this.#known.size + PRUNE_AT;
+    for (const pid of this.#known) if (probe(pid) === "gone") this.#known.delete(pid);
+    for (const group of this.#groups) if (!groupExists(group)) this.#groups.delete(group);
+    this.#pruneAt = 2 * (this.#known.size + this.#groups.size) + PRUNE_AT;
   }
 
   #anyLiving(): boolean {
-    for (const pid of this.#known.keys()) {
+    for (const pid of this.#known) {
       if (isLiving(pid)) return true;
       this.#known.delete(pid);
     }
@@ -180,56 +232,39 @@ export class ProcessTracker {
     return "gone";
   }
 
-  /** Files `pid` under what it is now. A number that was handed out again is examined again. */
+  /** A number that was handed out: perhaps again, and then to another process. */
   #examine(pid: number): Verdict {
+    this.#absent.delete(pid);
+    // The number of a group is not handed out again while the group exists: that group is no more.
+    if (pid === this.#root && !this.#rootSeen) this.#rootSeen = true;
+    else this.#groups.delete(pid);
+    return this.#file(pid);
+  }
+
+  /** Files `pid` under what it is now. */
+  #file(pid: number): Verdict {
     this.#unknown.delete(pid);
     this.#known.delete(pid);
-    // The number of a group is not handed out again while the group exists: handed out twice, it is another's.
-    if (pid === this.#root && this.#rootSeen) this.#root = undefined;
-    if (pid === this.#root) this.#rootSeen = true;
     const verdict = this.#judge(pid);
     if (verdict === "unknown") this.#unknown.add(pid);
+    if (verdict === "ours") this.#known.add(pid);
     return verdict;
   }
 
   #judge(pid: number): Verdict {
     if (pid === process.pid) return "foreign";
-    const stat = readStat(pid);
-    if (stat === "denied" || stat === "gone") return unseen(pid);
-    if (stat.dead) return "gone";
-    if (stat.started < this.#since) return "foreign";
-    if (this.#isKin(stat) || this.#hasLimit(pid)) {
-      this.#known.set(pid, stat.pgrp);
-      return "ours";
-    }
-    const marks = readMarks(pid);
-    if (marks === "gone") return "gone";
-    if (marks === "denied") {
-      // Its limit was readable and not ours. Without one nothing speaks for or against it.
-      return this.#traces.limit === undefined ? unseen(pid) : "foreign";
-    }
-    if (!marks.includes(this.#traces.mark)) return "foreign";
-    // By the environment alone, which can be copied: its group is not taken for ours.
-    this.#known.set(pid, pid);
-    return "ours";
+    const { verdict, pgrp } = recognise(pid, this.#traces, this.#since, (stat) => this.#isKin(stat));
+    if (pgrp !== undefined) this.#groups.add(pgrp);
+    return verdict;
   }
 
-  /** Of the command's group or session, or the child of a process that is known. */
+  /** Of the command's session or one of its groups, or the child of a process that is known. */
   #isKin({ pgrp, session, parent }: Stat): boolean {
-    return (
-      (this.#root !== undefined && (pgrp === this.#root || session === this.#root)) || this.#known.has(parent)
-    );
-  }
-
-  #hasLimit(pid: number): boolean {
-    const { limit } = this.#traces;
-    if (limit === undefined) return false;
-    const own = readLocksLimit(pid);
-    return typeof own === "bigint" && carriesLimit(own, limit);
+    return this.#groups.has(pgrp) || this.#groups.has(session) || this.#known.has(parent);
   }
 
   /** All processes that exist, less those that were found to be foreign in an earlier read of all. */
-  *#unseen(): Iterable<number> {
+  *#unseen(): Generator<number, void> {
     const pids = allPids();
     const before = new Map(this.#foreign);
     this.#foreign.clear();
@@ -243,33 +278,4 @@ export class ProcessTracker {
       }
     }
   }
-}
-
-/** Numbers in turn from the one after `from` to `to`. `undefined`: too many. */
-function rangeOf(from: number, to: number): number[] | undefined {
-  const limit = to < from ? pidLimit() : Number.MAX_SAFE_INTEGER;
-  if (limit === undefined) return undefined;
-  const length = to >= from ? to - from : limit - 1 - from + to;
-  if (length < 0 || length > LONGEST_RANGE) return undefined;
-  return Array.from({ length }, (_, index) => {
-    const pid = from + 1 + index;
-    return pid < limit ? pid : pid - limit + 1;
-  });
-}
-
-function isBetween(from: number, pid: number, to: number): boolean {
-  return from <= to ? from < pid && pid <= to : pid > from || pid <= to;
-}
-
-/** A process that /proc does not show. Mounted with `hidepid` it hides undumpable ones of our own user too. */
-function unseen(pid: number): Verdict {
-  const found = probe(pid);
-  if (found === "exists") return "unknown";
-  return found === "forbidden" ? "foreign" : "gone";
-}
-
-function isLiving(pid: number): boolean {
-  const stat = readStat(pid);
-  if (stat === "denied" || stat === "gone") return probe(pid) !== "gone";
-  return !stat.dead;
 }

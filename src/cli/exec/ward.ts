@@ -19,10 +19,12 @@ import type { FromWatchdog, Leave, Order, Stopped } from "./wire.js";
 const TICK_MS = 100;
 /** Looking for processes may take this share of the time. */
 const LOOK_SHARE = 0.05;
+/** Sooner while there is more to examine than a look has time for. */
+const CATCH_UP_MS = 20;
 const FIRST_LOOK_MS = 2;
 const LONGEST_LOOK_MS = 100;
 /** Other commands of this watchdog wait meanwhile. */
-const LONGEST_KILL_MS = 20;
+const LONGEST_KILL_MS = 50;
 
 interface Exit {
   readonly code: number | null;
@@ -42,7 +44,7 @@ export class Ward {
   #root: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #hunting: NodeJS.Timeout | undefined;
-  #looked = 0;
+  #nextLook = 0;
   #stopped: Stopped = null;
   #warned = false;
   #killed = false;
@@ -133,7 +135,8 @@ export class Ward {
       this.#tell({ kind: "warned", run: this.#run });
     }
     const next = this.#warned ? left : left - graceMs;
-    this.#timer = setTimeout(() => this.#watch(), Math.min(Math.max(1, next), TICK_MS));
+    const look = Math.max(this.#nextLook - performance.now(), CATCH_UP_MS);
+    this.#timer = setTimeout(() => this.#watch(), Math.min(Math.max(1, next), look, TICK_MS));
   }
 
   /** Where it takes long to find what the command has started, killing begins earlier; at most by the slack. */
@@ -142,18 +145,18 @@ export class Ward {
   }
 
   #look(): void {
-    const now = performance.now();
-    if (now - this.#looked < this.#containment.lookMs / LOOK_SHARE) return;
-    this.#containment.look();
-    this.#looked = performance.now();
+    if (performance.now() < this.#nextLook) return;
+    const all = this.#containment.look();
+    this.#nextLook = performance.now() + (all ? this.#containment.lookMs / LOOK_SHARE : CATCH_UP_MS);
   }
 
   /** Kills, and again whatever turns up, until nothing of it lives. */
   #hunt(pause: number): void {
     clearTimeout(this.#hunting);
     if (this.#root === undefined) return;
-    this.#containment.kill(LONGEST_KILL_MS);
-    this.#hunting = setTimeout(() => this.#hunt(Math.min(2 * pause, LONGEST_LOOK_MS)), pause);
+    const settled = this.#containment.kill(LONGEST_KILL_MS);
+    const next = settled ? Math.min(2 * pause, LONGEST_LOOK_MS) : FIRST_LOOK_MS;
+    this.#hunting = setTimeout(() => this.#hunt(next), settled ? pause : 0);
   }
 
   /** The command has ended; what it left behind is given the same grace, within the deadline. */

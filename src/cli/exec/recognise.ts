@@ -1,0 +1,61 @@
+/** Whether one process is of a command, by what /proc shows of it. */
+import { carriesLimit } from "./limit-mark.js";
+import { readLocksLimit, readMarks, readStat } from "./procfs.js";
+import type { Stat } from "./procfs.js";
+import { probe } from "./signals.js";
+
+/** By what the processes of a command are recognised. */
+export interface Traces {
+  /** A word that only they have in the environment. */
+  readonly mark: string;
+  /** A limit that only they have; see limit-mark.ts. `undefined`: none could be set here. */
+  readonly limit: bigint | undefined;
+}
+
+/** `unknown`: it may not be examined, and runs as our user. */
+export type Verdict = "ours" | "foreign" | "gone" | "unknown";
+
+export interface Recognition {
+  readonly verdict: Verdict;
+  /** With "ours": its group, if all of that is the command's. */
+  readonly pgrp?: number;
+}
+
+/** `since`: when the command was not started yet, in ticks. `isKin`: whether it is related to a process that is known. */
+export function recognise(
+  pid: number,
+  { limit, mark }: Traces,
+  since: number,
+  isKin: (stat: Stat) => boolean,
+): Recognition {
+  const stat = readStat(pid);
+  if (stat === "denied" || stat === "gone") return { verdict: unseen(pid) };
+  if (stat.dead) return { verdict: "gone" };
+  if (stat.started < since) return { verdict: "foreign" };
+  if (isKin(stat) || hasLimit(pid, limit)) return { verdict: "ours", pgrp: stat.pgrp };
+  const marks = readMarks(pid);
+  if (marks === "gone") return { verdict: "gone" };
+  // Its limit was readable and not ours. Without one nothing speaks for or against it.
+  if (marks === "denied") return { verdict: limit === undefined ? unseen(pid) : "foreign" };
+  // By the environment alone, which can be copied: its group is not taken for ours.
+  return { verdict: marks.includes(mark) ? "ours" : "foreign" };
+}
+
+function hasLimit(pid: number, limit: bigint | undefined): boolean {
+  if (limit === undefined) return false;
+  const own = readLocksLimit(pid);
+  return typeof own === "bigint" && carriesLimit(own, limit);
+}
+
+/** A process that /proc does not show. Mounted with `hidepid` it hides undumpable ones of our own user too. */
+function unseen(pid: number): Verdict {
+  const found = probe(pid);
+  if (found === "exists") return "unknown";
+  return found === "forbidden" ? "foreign" : "gone";
+}
+
+export function isLiving(pid: number): boolean {
+  const stat = readStat(pid);
+  if (stat === "denied" || stat === "gone") return probe(pid) !== "gone";
+  return !stat.dead;
+}
