@@ -1,0 +1,69 @@
+/** A store that goes back: when a lower version is proof of it, and when it may be a stale read. */
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Entry } from "../../src/core/backend.js";
+import { wentBack } from "../../src/record/lease.js";
+import type { LeaseRecord } from "../../src/record/lease.js";
+import { Recent } from "../../src/record/recent.js";
+import { ShownVersions } from "../../src/record/shown.js";
+import { VirtualClock } from "../../src/testing/virtual-clock.js";
+import { lease } from "./one-record.js";
+
+const entry = (version: bigint, over: Partial<Entry<LeaseRecord>> = {}): Entry<LeaseRecord> => ({
+  version,
+  record: lease(),
+  ...over,
+});
+
+describe("a store has certainly gone back", () => {
+  it("if it vouches for a version below one that was known", () => {
+    expect(wentBack(entry(6n, { current: true }), 7n)).toBe(true);
+  });
+
+  it.each([
+    ["the same version", entry(7n, { current: true }), 7n],
+    ["a higher one", entry(8n, { current: true }), 7n],
+    ["a read that it does not vouch for", entry(6n, { current: false }), 7n],
+    ["a read of which it says nothing", entry(6n), 7n],
+    ["nothing to compare with", entry(6n, { current: true }), -1n],
+  ])("but not by %s", (_, seen, known) => {
+    expect(wentBack(seen, known)).toBe(false);
+  });
+});
+
+describe("an older version than was shown", () => {
+  const OWN_TTL = 500;
+  let clock: VirtualClock;
+  let shown: ShownVersions;
+
+  beforeEach(async () => {
+    clock = new VirtualClock();
+    await clock.advance(70);
+    shown = new ShownVersions(clock, new Recent(clock), "e");
+    expect(shown.accepts(entry(7n), OWN_TTL)).toBe(true);
+  });
+
+  it("is not shown until it has lasted for ten ttls of the record, and then is the order", async () => {
+    expect(shown.accepts(entry(3n), OWN_TTL)).toBe(false);
+    await clock.advance(9_999);
+    expect(shown.accepts(entry(3n), OWN_TTL)).toBe(false);
+    await clock.advance(1);
+    expect([shown.accepts(entry(3n), OWN_TTL), shown.accepts(entry(4n), OWN_TTL)]).toEqual([true, true]);
+  });
+
+  it("is counted by the reader's own ttl if the record names none", async () => {
+    const unnamed = entry(3n, { record: lease({ ttlMs: null }) });
+    expect(shown.accepts(unnamed, OWN_TTL)).toBe(false);
+    await clock.advance(4_999);
+    expect(shown.accepts(unnamed, OWN_TTL)).toBe(false);
+    await clock.advance(1);
+    expect(shown.accepts(unnamed, OWN_TTL)).toBe(true);
+  });
+
+  it("is counted anew after a newer one was shown in between", async () => {
+    expect(shown.accepts(entry(3n), OWN_TTL)).toBe(false);
+    await clock.advance(9_000);
+    expect(shown.accepts(entry(7n), OWN_TTL)).toBe(true);
+    await clock.advance(9_000);
+    expect(shown.accepts(entry(3n), OWN_TTL)).toBe(false);
+  });
+});
