@@ -121,17 +121,24 @@ describe.skipIf(!hasEtcd())("etcd: changed under the candidates' feet", () => {
   );
 
   it(
-    "a backup without our key is restored: the term ends at the next look",
+    "a backup without our key is restored: the terms end at the next renewal, and who waited for a higher token says so",
     { timeout: 60_000 },
     async () => {
       const server = await start();
       const shared = backendOf(server);
       // The lease is in the backup, the second election's key on it is not, and revisions go back.
-      const kept = await stand("kept", shared).campaign();
+      const keeping = stand("kept", shared);
+      const kept = await keeping.campaign();
       const backup = join(server.directory, "backup.db");
       await server.etcdctl("snapshot", "save", backup);
       for (let i = 0; i < 20; i++) await server.etcdctl("put", "noise", String(i));
       const gone = await stand("gone", shared).campaign();
+      const waiting = stand("gone", backendOf(server)).campaign();
+      waiting.catch(() => {});
+      const keys = (): Promise<string> => server.etcdctl("get", "--prefix", "--keys-only", "gone/");
+      await until(async () => (await keys()).trim().split(/\n+/).length === 2);
+      // From its next renewal on the shared lease knows how far the revisions had come.
+      await new Promise<void>((resolve) => void keeping.on("renewal", () => resolve()));
       const [member] = server.members;
       await member!.kill();
       const { name, peerUrl } = member!;
@@ -151,7 +158,10 @@ describe.skipIf(!hasEtcd())("etcd: changed under the candidates' feet", () => {
       const next = await stand("gone", backendOf(server)).campaign();
       expect(next.token < gone.token).toBe(true); // the revision went back
       await until(() => !gone.held, TTL);
-      expect([gone.end?.reason, kept.held, next.held]).toEqual(["revoked", true, true]);
+      await until(() => !kept.held, TTL);
+      expect([gone.end?.reason, kept.end?.reason, next.held]).toEqual(["revoked", "revoked", true]);
+      await next.resign();
+      await expect(waiting).rejects.toMatchObject({ code: "token-regression" });
     },
   );
 });
