@@ -232,3 +232,12 @@ test("catching up with all is in turn, also where overlaps are skipped: what was
     run: { at: 9000, state: "skipped" },
   });
 });
+
+test("the end of an earlier attempt does not settle a later one of the same leader", () => {
+  const second = run(6000, "running", 5n, 2);
+  const ledger = at(6000, second);
+  expect(applyEnd(ledger, { ...second, attempt: 1, state: "done" }, policy)).toBe(ledger);
+  expect(applyEnd(ledger, { ...second, state: "done" }, policy).runs).toMatchObject([
+    { at: 6000, attempt: 2, state: "done" },
+  ]);
+});
