@@ -185,3 +185,17 @@ test("a term whose deadline passed unnoticed during a pause and is then resigned
   expect(term?.end?.reason).toBe("expired");
   expect(backend.released).toEqual([]);
 });
+
+test("a term that begins after the last one on its session was given up is kept like the first", async () => {
+  const { clock, backend, all } = elections(1);
+  const [first] = await lead(all);
+  await first?.resign();
+  expect([backend.followers.size, clock.timers]).toEqual([0, 0]);
+  const [second] = await lead(all);
+  expect([backend.followers.size, clock.timers]).toEqual([1, 1]);
+  await clock.advance(5_000);
+  backend.extend();
+  expect(second?.remainingMs).toBe(TTL_MS - MARGIN_MS);
+  await clock.advance(TTL_MS);
+  expect(second?.end?.reason).toBe("expired");
+});
