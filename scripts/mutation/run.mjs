@@ -7,8 +7,7 @@
  * Changes the code one place at a time and runs the fast tests that reach it
  * (vitest.mutation.config.ts). A change that no test notices is a survivor. The
  * score is the share of changes that were noticed. Exit code 1 if a part is
- * below its goal. Places where no test can notice a change are marked in the
- * code, with the reason (`// Stryker disable next-line …: reason`).
+ * below its goal. Changes that no test can notice are listed in docs/mutation.md.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
