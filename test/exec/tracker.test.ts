@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { carriesLimit, newLimitMark } from "../../src/cli/exec/limit-mark.js";
-import { hasProc, MARK_VARIABLE } from "../../src/cli/exec/procfs.js";
+import { hasProc, lastPid, MARK_VARIABLE, readLocksLimit } from "../../src/cli/exec/procfs.js";
 import { groupExists } from "../../src/cli/exec/signals.js";
 import { ProcessTracker } from "../../src/cli/exec/tracker.js";
 import { asOther, lackingUsers } from "./escaping.js";
@@ -76,8 +76,8 @@ describe.skipIf(lacking !== undefined)(`the processes of a command (${lacking ??
       await exited(child);
       for (let i = 0; i < 100; i++) expect(tracker.state()).toBe("alive");
       await gone(tracker);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      expect(tracker.state()).toBe("gone");
+      // Nothing is killed any more: a link that was left would go on, and be seen.
+      await until(() => tracker.state() === "gone", 10_000);
     },
   );
 
@@ -97,6 +97,24 @@ describe.skipIf(lacking !== undefined)(`the processes of a command (${lacking ??
     tracker.adopt(child.pid!);
     expect(tracker.state()).toBe("alive");
     await gone(tracker);
+  });
+
+  it("whose numbers were counted before /proc showed them are looked at again", async () => {
+    const limit = newLimitMark(null)!;
+    let ahead = 0;
+    const tracker = new ProcessTracker({ mark: "none", limit }, () => lastPid()! + ahead);
+    // Numbers that nobody has yet, as if their processes were held up in being started.
+    ahead = 200;
+    await until(() => tracker.look() !== "more");
+    const child = spawn("prlimit", [`--locks=${limit}:${limit}`, "sleep", "20"], {
+      detached: true,
+      stdio: "ignore",
+    });
+    started.push(child);
+    await until(() => readLocksLimit(child.pid!) === limit);
+    expect(tracker.state()).toBe("alive");
+    await gone(tracker);
+    expect(isAlive(child.pid!)).toBe(false);
   });
 
   it("by the environment alone: found while it keeps it", async () => {
