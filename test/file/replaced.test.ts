@@ -1,7 +1,7 @@
 /** The directory is replaced while candidates run: by another user, by an older copy, by an empty one. */
 import { chmod, chown, cp, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { GuardedDirectory } from "../../src/backends/file/guarded.js";
 import { fileBackend } from "../../src/backends/file/index.js";
 import { Election } from "../../src/core/election.js";
@@ -14,6 +14,13 @@ const isRoot = process.geteuid?.() === 0;
 /** Renewals come every 700 ms; a busy machine may be late by seconds before a term expires. */
 const TIMING = { ttlMs: 10_000, renewMs: 700, retryMs: 200, attemptMs: 2_000 };
 const PATIENCE = { timeout: 25_000, interval: 20 };
+
+const running: Election[] = [];
+
+// Before the directories are removed: hooks run in the reverse order of their definition.
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((election) => election.close()));
+});
 
 interface Candidate {
   readonly election: Election;
@@ -39,7 +46,7 @@ function candidate(directory: string, id: string, timing: TimingOptions = TIMING
     ({ signal }) =>
       new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true })),
   );
-  onTestFinished(() => election.close());
+  running.push(election);
   return { election, errors, ends, tokens };
 }
 

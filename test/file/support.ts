@@ -11,7 +11,9 @@ import { systemClock } from "../../src/core/clock.js";
 const rooms: string[] = [];
 
 afterEach(async () => {
-  for (const room of rooms.splice(0)) await rm(room, { recursive: true, force: true });
+  // Candidates that are closed after this hook may still write: then it is tried again.
+  for (const room of rooms.splice(0))
+    await rm(room, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
 /** A directory of its own, gone after the test. */
