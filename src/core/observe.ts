@@ -1,4 +1,4 @@
-/** Following who leads: retried for ever, never going back unless the store itself does, and then loudly. */
+/** Following who leads: retried until it is stopped. It never goes back, unless the store itself does; that is reported. */
 import type { Leader } from "./backend.js";
 import type { Backoff } from "./backoff.js";
 import type { Clock } from "./clock.js";

@@ -7,7 +7,7 @@ import type { Recent } from "./recent.js";
 /**
  * A store that does not vouch for its reads is believed to have lost its memory
  * when it has shown only older versions for this many ttls: no replica lags that
- * far for that long, and observers must not be silent for ever.
+ * far for that long, and observers must not be silent forever.
  */
 const LASTING_TTLS = 10;
 

@@ -45,7 +45,7 @@ Examples:
   $ conclave exec backup --try -- pg_dump shop > shop.sql
 
 The command is given CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_ID. It runs in a session of its own; signals to
-this program are passed on to its process group. If the office cannot be renewed the group is sent SIGTERM, and SIGKILL
+this program are passed on to its process group. If leadership cannot be renewed the group is sent SIGTERM, and SIGKILL
 before another candidate can lead. If this program is killed or stopped, a watchdog process does the same.
 Exit codes: that of the command, 128+n if signal n ended it. Our own: 2 bad usage; 120 office lost; 121 someone else
 leads (--try); 124 not elected in time (--timeout); 125 the store refused us, or could not be asked (--try);

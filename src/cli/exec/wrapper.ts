@@ -166,7 +166,7 @@ export class Wrapper {
   async #perform(term: Term, guard: Guard): Promise<Ending> {
     const { election, relay, patience, passEnv, command, notes } = this.#options;
     const notices = {
-      warned: () => notes.note("the office cannot be renewed: SIGTERM to the command, SIGKILL follows"),
+      warned: () => notes.note("leadership cannot be renewed: SIGTERM to the command, SIGKILL follows"),
       unknown: (processes: readonly string[]) => notes.note(unknownNote(processes)),
     };
     const running = perform({

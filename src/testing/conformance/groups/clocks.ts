@@ -34,7 +34,7 @@ async function notEarly(stage: Stage, { jump, whose, waits }: Jump): Promise<voi
   const silence = stage.now() - asked.now;
   check(
     silence >= hold.ttlMs - EARLY_MS,
-    `${whose} was set forward, and the office was taken ${silence.toFixed(0)} ms after the last renewal; the lease lasts ${hold.ttlMs} ms`,
+    `${whose} was set forward, and leadership was taken ${silence.toFixed(0)} ms after the last renewal; the lease lasts ${hold.ttlMs} ms`,
   );
 }
 
