@@ -1,7 +1,16 @@
-/** What a backend does not promise, its users must have accepted. */
+/** What is demanded of a backend before an election begins on it: what it does not promise, its users must have accepted. */
 import type { Backend } from "./backend.js";
 import { invalid } from "./errors.js";
 import type { Emitter } from "./events.js";
+
+/** Without types a URL is easily given here. It is not repeated: it may hold a password. */
+export function checkBackend(backend: unknown): Backend {
+  if (typeof backend === "object" && backend !== null && "campaign" in backend) return backend as Backend;
+  throw invalid(
+    `backend must be a backend object, got ${backend === null ? "null" : typeof backend}; ` +
+      `for a URL use openElection({ name, backend: url })`,
+  );
+}
 
 /** A backend whose leaderships have no fencing token is refused unless the user says that this is meant. */
 export function checkFenced(backend: Backend, allowUnfenced: boolean | undefined): void {

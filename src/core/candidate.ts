@@ -3,13 +3,13 @@
  * only retrier. `Election` and `Lock` are what users see of it.
  */
 import { Admission } from "./admission.js";
-import { checkFenced, warnBestEffort } from "./assurance.js";
+import { checkBackend, checkFenced, warnBestEffort } from "./assurance.js";
 import type { Backend, Hold } from "./backend.js";
 import { Backoff } from "./backoff.js";
 import type { Clock } from "./clock.js";
 import { systemClock } from "./clock.js";
 import type { Deadline } from "./deadline.js";
-import { ConclaveError, describe, invalid, isRetriable } from "./errors.js";
+import { ConclaveError, describe, isRetriable } from "./errors.js";
 import { Emitter } from "./events.js";
 import { Halt } from "./halt.js";
 import type { Stop } from "./halt.js";
@@ -292,13 +292,4 @@ export class Candidate {
     tenure.start();
     return tenure;
   }
-}
-
-/** Without types a URL is easily given here. It is not repeated: it may hold a password. */
-function checkBackend(backend: unknown): Backend {
-  if (typeof backend === "object" && backend !== null && "campaign" in backend) return backend as Backend;
-  throw invalid(
-    `backend must be a backend object, got ${backend === null ? "null" : typeof backend}; ` +
-      `for a URL use openElection({ name, backend: url })`,
-  );
 }
