@@ -81,7 +81,7 @@ export class RecordFence implements FencedResource<RecordActs> {
         return;
       } catch (error) {
         // Nothing changes but the mark: to do it twice is to do it once.
-        if (attempt === MOST_CHECKS || !isRetriable(error) || options.signal?.aborted) throw error;
+        if (attempt === MOST_CHECKS || !isRetriable(error)) throw error;
       }
     }
   }
@@ -146,7 +146,7 @@ export class RecordFence implements FencedResource<RecordActs> {
       );
       return written !== null;
     } catch (error) {
-      if (signal.aborted || !isRetriable(error)) throw error;
+      if (!isRetriable(error)) throw error;
       const entry = await this.#read(signal).catch(() => null);
       if (entry !== null && decode(this.#key, entry.record).ids.includes(id)) return true;
       throw error; // not there *yet* is not a no

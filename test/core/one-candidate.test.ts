@@ -1,6 +1,7 @@
 /** One Election is one candidate: whatever is called twice at once, there is never a second term beside the first. */
 import { expect, test } from "vitest";
 import { Election, memoryBackend } from "../../src/index.js";
+import { VirtualClock } from "../../src/testing/index.js";
 import type { Backend, Term } from "../../src/index.js";
 
 function fulfilled(results: PromiseSettledResult<Term | null>[]): Term[] {
@@ -70,4 +71,20 @@ test("after a term, and after a refused or fruitless attempt, the candidate may 
   await first.resign();
   const second = await election.campaign();
   expect(second.token).toBeGreaterThan(first.token);
+});
+
+test("between two terms of run() nothing else begins: it goes on", async () => {
+  const clock = new VirtualClock();
+  const election = new Election({ name: "e", backend: memoryBackend({ clock }), ttlMs: 3000, clock });
+  let runs = 0;
+  const running = election.run(() => void runs++);
+  await clock.advance(0);
+  expect([runs, election.leading]).toEqual([1, false]);
+  await expect(election.campaign()).rejects.toMatchObject({ code: "state" });
+  await expect(election.tryCampaign()).rejects.toMatchObject({ code: "state" });
+  await expect(election.run(() => {})).rejects.toMatchObject({ code: "state" });
+  await clock.advance(3000);
+  expect(runs).toBeGreaterThan(1);
+  await election.close();
+  await running;
 });

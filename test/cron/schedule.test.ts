@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { everyTimetable } from "../../src/cron/index.js";
 import { decodeLedger, encodeLedger, record } from "../../src/cron/ledger.js";
 import type { Ledger, Run, RunState } from "../../src/cron/ledger.js";
-import { applyClaim, applyEnd, decide, takeOver } from "../../src/cron/schedule.js";
+import { applyClaim, applyEnd, decide, firstLedger, takeOver } from "../../src/cron/schedule.js";
 import type { Actor, Policy } from "../../src/cron/schedule.js";
 
 const policy: Policy = {
@@ -240,4 +240,13 @@ test("the end of an earlier attempt does not settle a later one of the same lead
   expect(applyEnd(ledger, { ...second, state: "done" }, policy).runs).toMatchObject([
     { at: 6000, attempt: 2, state: "done" },
   ]);
+});
+
+test("a first leader whose clock was set back since its start does not pass over what is due by that clock", () => {
+  const { ledger, missed } = firstLedger(ticks, policy, actor(3500), 9000);
+  expect([ledger.cursor, missed]).toEqual([3500, []]);
+  expect(decide(ledger, ticks, policy, actor(4000), none)).toMatchObject({
+    kind: "claim",
+    run: { at: 4000 },
+  });
 });

@@ -272,3 +272,19 @@ describe("the record of a fence", () => {
     expect(records.calls).toHaveLength(4);
   });
 });
+
+describe("a check whose signal has aborted", () => {
+  it("asks the store nothing more, even if the reason could pass", async () => {
+    const record = new Record();
+    const stop = new AbortController();
+    const reason = new ConclaveError("timeout", "no time");
+    record.beforeWrite = () => {
+      stop.abort(reason);
+      throw new ConclaveError("unavailable", "away");
+    };
+    const fence = new RecordFence({ records: record, name: "r", clock: new VirtualClock() });
+    await expect(fence.check(5n, { signal: stop.signal })).rejects.toBe(reason);
+    await new Promise((resolve) => void setImmediate(resolve));
+    expect(record.calls.filter((call) => call.startsWith("read"))).toHaveLength(1);
+  });
+});
