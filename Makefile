@@ -88,9 +88,9 @@ test: deps servers check ## all of it; CONCLAVE_REQUIRE=etcd,… makes an absent
 	npm run --silent sim -- --seeds $(SEEDS)
 	@node scripts/stores-report.mjs
 
-test-law: deps ## under a minute: types, core, record, 300 schedules, and that every mutant's patch applies
+test-law: deps ## under a minute: types, law, record, 300 schedules, and that every mutant's patch applies
 	npm run --silent typecheck
-	npx --no-install vitest run test/core test/record test/sim/patches.test.ts
+	npx --no-install vitest run test/kit test/law test/election test/lock/locks.test.ts test/record test/sim/patches.test.ts
 	npm run --silent sim -- --seeds 300
 
 test-coverage: deps servers build ## the tests, with a coverage report in coverage/

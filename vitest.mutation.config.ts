@@ -8,15 +8,15 @@ const isolate = process.env["CONCLAVE_MUTATION_ISOLATE"] === "yes";
 export default defineConfig({
   test: {
     include: [
-      "test/{core,record,fencing}/*.test.ts",
-      "test/lock/{lock,first-line}.test.ts",
+      "test/{kit,law,election,record,fencing}/*.test.ts",
+      "test/lock/{lock,locks,first-line}.test.ts",
       "test/cron/{schedule,timetable,virtual}.test.ts",
       "test/kubernetes/lease.test.ts",
       "test/file/{envelope,names}.test.ts",
       "test/sim/regressions.test.ts",
     ],
-    // Half a minute each: every microtask of core, processes that are stopped.
-    exclude: ["test/core/interleaving.test.ts", "test/fencing/pause.test.ts", ...(isolate ? [] : MOCKS)],
+    // Half a minute each: every microtask of a campaign, processes that are stopped.
+    exclude: ["test/election/interleaving.test.ts", "test/fencing/pause.test.ts", ...(isolate ? [] : MOCKS)],
     testTimeout: 10_000,
     isolate,
   },

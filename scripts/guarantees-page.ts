@@ -1,6 +1,6 @@
 /** docs/guarantees.md, made from what the backends declare. */
-import type { Room } from "../src/backends/open.js";
-import type { Guarantees } from "../src/core/backend.js";
+import type { Room } from "../src/open.js";
+import type { Guarantees } from "../src/seam/backend.js";
 
 const EXCLUSION: Record<Guarantees["exclusion"], string> = {
   linearizable:

@@ -5,37 +5,37 @@ export type {
   CampaignOptions,
   Candidacy,
   Claim,
-  Entry,
   Extension,
   Guarantees,
   Hold,
   Leader,
   ObserveOptions,
-  RecordStore,
   Revocation,
   Session,
   SessionFollower,
   TimingDefaults,
-} from "./core/backend.js";
-export { readClocks, systemClock } from "./core/clock.js";
-export type { Clock, Reading, Timer } from "./core/clock.js";
-export { Election } from "./core/election.js";
-export type { ElectionOptions } from "./core/options.js";
-export { ConclaveError, isConclaveError, NotLeaderError, StaleLeaderError } from "./core/errors.js";
-export type { ConclaveErrorOptions, ErrorCode } from "./core/errors.js";
-export type { ElectionEvents, EventName, Listener, Logger } from "./core/events.js";
-export type { Bearer, Fence, FencedResource, FenceOptions, Guard } from "./core/fence.js";
-export type { Stop } from "./core/halt.js";
-export { Lock } from "./core/lock.js";
-export type { AcquireOptions, LockOptions } from "./core/lock.js";
-export type { Term } from "./core/term.js";
-export type { EndReason, TermEnd } from "./core/term.js";
-export type { Timing, TimingOptions } from "./core/timing.js";
-export type { Work } from "./core/work.js";
+} from "./seam/backend.js";
+export type { Entry, RecordStore } from "./seam/table.js";
+export { readClocks, systemClock } from "./kit/clock.js";
+export type { Clock, Reading, Timer } from "./seam/clock.js";
+export { Election } from "./election/election.js";
+export type { ElectionOptions } from "./api/options.js";
+export { ConclaveError, isConclaveError, NotLeaderError, StaleLeaderError } from "./kit/errors.js";
+export type { ConclaveErrorOptions, ErrorCode } from "./kit/errors.js";
+export type { ElectionEvents, EventName, Listener, Logger } from "./api/events.js";
+export type { Bearer, Fence, FencedResource, FenceOptions, Guard } from "./seam/fence.js";
+export type { Stop } from "./kit/stop.js";
+export { Lock } from "./lock/lock.js";
+export type { AcquireOptions, LockOptions } from "./lock/lock.js";
+export type { Term } from "./api/term.js";
+export type { EndReason, TermEnd } from "./api/term.js";
+export type { Timing } from "./law/timing.js";
+export type { TimingOptions } from "./api/options.js";
+export type { Work } from "./election/work.js";
 export { recordBackend } from "./record/backend.js";
 export type { RecordBackendOptions } from "./record/backend.js";
 export { textLeases } from "./record/codec.js";
 export type { LeaseRecord } from "./record/lease.js";
 export { memoryBackend } from "./backends/memory/index.js";
-export { openBackend, openElection, registerBackend } from "./backends/open.js";
-export type { BackendOpener, OpenElectionOptions, OpenOptions, RegisterOptions } from "./backends/open.js";
+export { openBackend, openElection, registerBackend } from "./open.js";
+export type { BackendOpener, OpenElectionOptions, OpenOptions, RegisterOptions } from "./open.js";

@@ -5,7 +5,7 @@
 import { Etcd3 } from "etcd3";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import { parseEndpoint } from "../../src/backends/etcd/client/endpoint.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import type { EtcdServer } from "../../test/support/etcd-server.js";
 import { TcpProxy } from "../../test/support/tcp-proxy.js";
 import type { Row } from "../measure.js";

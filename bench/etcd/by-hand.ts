@@ -5,7 +5,7 @@
  */
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import { parseEndpoint } from "../../src/backends/etcd/client/endpoint.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import type { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.js";
 import type { KeyValue } from "../../src/backends/etcd/client.js";
 import type { EtcdServer } from "../../test/support/etcd-server.js";

@@ -5,7 +5,7 @@
  * machine share: in office, and when `resign()` was called.
  */
 import { etcdBackend } from "../../src/backends/etcd/index.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import { machineMs } from "./machine-clock.js";
 
 const [endpoint = "", name = ""] = process.argv.slice(2);

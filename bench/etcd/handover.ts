@@ -5,7 +5,7 @@ import { createInterface, type Interface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Etcd3 } from "etcd3";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import type { EtcdServer } from "../../test/support/etcd-server.js";
 import { until } from "../../test/support/until.js";
 import { type Row, show, type Summary, summarize } from "../measure.js";

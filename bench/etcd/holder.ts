@@ -3,7 +3,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 
 const [endpoint = "", count = "0"] = process.argv.slice(2);
 setFlagsFromString("--expose-gc");

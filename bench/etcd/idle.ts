@@ -1,7 +1,7 @@
 /** What an election that does nothing costs the server. */
 import { setMaxListeners } from "node:events";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import type { EtcdServer } from "../../test/support/etcd-server.js";
 import { until } from "../../test/support/until.js";
 import type { Row } from "../measure.js";

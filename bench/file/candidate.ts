@@ -1,7 +1,7 @@
 /** One candidate process: stands and resigns when told, and says when it was elected. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import { fileBackend } from "../../src/backends/file/index.js";
 import lockfile from "proper-lockfile";
 import { machineMs } from "./protocol.js";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import lockfile from "proper-lockfile";
 import { fileBackend } from "../../src/backends/file/index.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import { show, summarize } from "../measure.js";
 import type { Row } from "../measure.js";
 import { Contestant } from "./contestant.js";

@@ -4,13 +4,13 @@
  * worst moments; the exchange's log shows what became of it.
  *
  * `conclave demo` shows the very same on its page, so the parts are in its
- * folder, src/cli/demo/dialer. Read first:
+ * folder, src/demo/dialer. Read first:
  *   instance.ts: the program: `schedule` from conclave/cron, `tokenFetch` from conclave/fencing
  *   exchange.ts: the sink: `fenceHandler` and `Gate` from conclave/fencing, and a memory of customer + instant
  *   dialer.ts:   the story: who is struck when
  */
-import { Dialer } from "../../src/cli/demo/dialer/dialer.js";
-import { MOMENTS, POSSIBLE } from "../../src/cli/demo/dialer/model.js";
+import { Dialer } from "../../src/demo/dialer/dialer.js";
+import { MOMENTS, POSSIBLE } from "../../src/demo/dialer/model.js";
 
 await using dialer = new Dialer();
 await dialer.play(POSSIBLE);

@@ -2,7 +2,7 @@
 /**
  * make test-mutation                    all parts, one after the other (hours on two cores)
  *                ARGS=record            one of them; several are separated by spaces
- *                ARGS=src/core/work.ts  single files; no goal is checked
+ *                ARGS=src/election/work.ts  single files; no goal is checked
  *
  * Changes the code one place at a time and runs the fast tests that reach it
  * (vitest.mutation.config.ts). A change that no test notices is a survivor. The

@@ -1,8 +1,8 @@
 /** The flags by which a command stands for office, shared by all commands that do. */
 import { hostname } from "node:os";
 import type { Command } from "commander";
-import type { Backend } from "../core/backend.js";
-import { Election } from "../core/election.js";
+import type { Backend } from "../seam/backend.js";
+import { Election } from "../election/election.js";
 import { durationOption } from "./options.js";
 
 export interface CandidacyOptions {

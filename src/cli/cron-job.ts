@@ -1,13 +1,13 @@
 /** The command of `conclave cron`: guarded as that of `conclave exec` is. */
 import type { JobContext, Schedule } from "../cron/index.js";
-import type { Term } from "../core/term.js";
-import { onAbort } from "../core/waiting.js";
-import { commandEnvironment, markOf } from "./exec/environment.js";
-import type { Ending, Guard, Notices, Running } from "./exec/guard.js";
-import type { Command } from "./exec/lookup.js";
-import { patienceOf } from "./exec/patience.js";
-import { perform } from "./exec/perform.js";
-import type { GuardRoom } from "./exec/room.js";
+import type { Term } from "../api/term.js";
+import { onAbort } from "../kit/wait.js";
+import { commandEnvironment, markOf } from "../exec/environment.js";
+import type { Ending, Guard, Notices, Running } from "../exec/guard.js";
+import type { Command } from "../exec/lookup.js";
+import { patienceOf } from "../exec/patience.js";
+import { perform } from "../exec/perform.js";
+import type { GuardRoom } from "../exec/room.js";
 
 /** Told to end, a command has at most this long, also where the ttl would allow for more. */
 const LONGEST_GRACE_MS = 5_000;

@@ -1,19 +1,19 @@
 import type { Command } from "commander";
-import { MOST_NODES } from "./demo/commands.js";
-import { Dialer } from "./demo/dialer/dialer.js";
-import { Director } from "./demo/director.js";
-import { demoNode } from "./demo/node.js";
-import { openDemoPage } from "./demo/page.js";
-import type { DemoPage } from "./demo/page.js";
-import { Printer } from "./demo/print.js";
-import { Stage } from "./demo/stage.js";
-import { formatDuration } from "./duration.js";
-import { EXIT, failureLine } from "./failure.js";
-import { listenOption } from "./listen.js";
-import type { Address } from "./listen.js";
+import { MOST_NODES } from "../demo/commands.js";
+import { Dialer } from "../demo/dialer/dialer.js";
+import { Director } from "../demo/director.js";
+import { demoNode } from "../demo/node.js";
+import { openDemoPage } from "../demo/page.js";
+import type { DemoPage } from "../demo/page.js";
+import { Printer } from "../demo/print.js";
+import { Stage } from "../demo/stage.js";
+import { formatDuration } from "../terminal/duration.js";
+import { EXIT, failureLine } from "../terminal/failure.js";
+import { listenOption } from "../terminal/listen.js";
+import type { Address } from "../terminal/listen.js";
 import { countOption, durationOption } from "./options.js";
-import { output } from "./output.js";
-import type { Out } from "./output.js";
+import { output } from "../terminal/output.js";
+import type { Out } from "../terminal/output.js";
 import { stopOnSignals } from "./signals.js";
 
 interface DemoOptions {

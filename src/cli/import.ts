@@ -2,8 +2,8 @@
 import { createRequire } from "node:module";
 import { isAbsolute, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describe } from "../core/errors.js";
-import { UsageError } from "./failure.js";
+import { describe } from "../kit/errors.js";
+import { UsageError } from "../terminal/failure.js";
 
 export async function importModules(modules: readonly string[]): Promise<void> {
   for (const module of modules) {

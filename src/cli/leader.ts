@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import type { Leader } from "../core/backend.js";
-import { Election } from "../core/election.js";
-import { EXIT } from "./failure.js";
-import { leaderLine } from "./lines.js";
-import { output } from "./output.js";
+import type { Leader } from "../seam/backend.js";
+import { Election } from "../election/election.js";
+import { EXIT } from "../terminal/failure.js";
+import { leaderLine } from "../terminal/lines.js";
+import { output } from "../terminal/output.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";

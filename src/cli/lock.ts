@@ -1,18 +1,18 @@
 /** `conclave lock NAME -- command args…`: one term of `conclave exec`, in the words and exit codes of a lock. */
 import type { Command } from "commander";
-import type { ErrorCode } from "../core/errors.js";
+import type { ErrorCode } from "../kit/errors.js";
 import { candidateId, openCandidate } from "./candidacy.js";
-import { commandOf, findCommand } from "./exec/lookup.js";
-import type { ContainChoice } from "./exec/means.js";
-import type { Notes } from "./exec/notes.js";
-import { patienceOf } from "./exec/patience.js";
-import { Relay } from "./exec/relay.js";
-import { GuardRoom } from "./exec/room.js";
-import { Wrapper } from "./exec/wrapper.js";
-import { EXIT, UsageError } from "./failure.js";
-import type { Line } from "./lines.js";
+import { commandOf, findCommand } from "../exec/lookup.js";
+import type { ContainChoice } from "../exec/means.js";
+import type { Notes } from "../exec/notes.js";
+import { patienceOf } from "../exec/patience.js";
+import { Relay } from "../exec/relay.js";
+import { GuardRoom } from "../exec/room.js";
+import { Wrapper } from "../exec/wrapper.js";
+import { EXIT, UsageError } from "../terminal/failure.js";
+import type { Line } from "../terminal/lines.js";
 import { addRunnerOptions, durationOption } from "./options.js";
-import { output } from "./output.js";
+import { output } from "../terminal/output.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 

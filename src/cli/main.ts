@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-import { EXIT, failureLine } from "./failure.js";
-import { output } from "./output.js";
+import { EXIT, failureLine } from "../terminal/failure.js";
+import { output } from "../terminal/output.js";
 import { main } from "./program.js";
-import { surviveLostOutput } from "./writing.js";
+import { surviveLostOutput } from "../terminal/writing.js";
 
 /** A client library that leaves something open must not keep the command from ending. */
 const PATIENCE_MS = 2_000;

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
-import { describe } from "../core/errors.js";
-import { parseDuration } from "./duration.js";
-import { CONTAIN_CHOICES } from "./exec/means.js";
+import { describe } from "../kit/errors.js";
+import { parseDuration } from "../terminal/duration.js";
+import { CONTAIN_CHOICES } from "../exec/means.js";
 
 export function durationOption(flags: string, description: string): Option {
   return new Option(`${flags} <duration>`, description).argParser((text: string) => {

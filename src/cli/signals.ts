@@ -1,6 +1,6 @@
 /** Signals belong to the program, and this is the program. */
-import { Stopped } from "./failure.js";
-import { nobodyReads } from "./writing.js";
+import { Stopped } from "../terminal/failure.js";
+import { nobodyReads } from "../terminal/writing.js";
 
 export interface Stop extends Disposable {
   /** Aborts at the first signal, or when nobody reads our output any more. */

@@ -4,12 +4,12 @@ import { pathToFileURL } from "node:url";
 import type { Command } from "commander";
 import { openDirectory } from "../backends/file/index.js";
 import { fileOptions } from "../backends/file/url.js";
-import { openBackend, rooms } from "../backends/open.js";
-import type { OpenOptions } from "../backends/open.js";
-import type { Backend } from "../core/backend.js";
-import { UsageError } from "./failure.js";
+import { openBackend, rooms } from "../open.js";
+import type { OpenOptions } from "../open.js";
+import type { Backend } from "../seam/backend.js";
+import { UsageError } from "../terminal/failure.js";
 import { importModules } from "./import.js";
-import { rememberSecrets, showUrl } from "./secrets.js";
+import { rememberSecrets, showUrl } from "../terminal/secrets.js";
 
 export interface StoreOptions {
   readonly backend?: string;

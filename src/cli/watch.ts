@@ -1,13 +1,13 @@
 /** `observe --watch`: one table, drawn again in place. */
-import { systemClock } from "../core/clock.js";
-import { describe } from "../core/errors.js";
-import { Election } from "../core/election.js";
-import type { Leader } from "../core/backend.js";
-import { onAbort, sleep } from "../core/waiting.js";
-import { redact } from "./secrets.js";
+import { systemClock } from "../kit/clock.js";
+import { describe } from "../kit/errors.js";
+import { Election } from "../election/election.js";
+import type { Leader } from "../seam/backend.js";
+import { onAbort, sleep } from "../kit/wait.js";
+import { redact } from "../terminal/secrets.js";
 import type { Store } from "./store.js";
-import { tableLines } from "./table.js";
-import type { TableRow } from "./table.js";
+import { tableLines } from "../terminal/table.js";
+import type { TableRow } from "../terminal/table.js";
 
 /** What of a terminal is needed. */
 export interface Terminal {

@@ -4,12 +4,13 @@
  * each slot, at most once. No leader is needed for that: every replica asks, the
  * first to write the slot into the record runs it. Give each task a name.
  */
-import type { Backend, RecordStore } from "../core/backend.js";
-import { systemClock } from "../core/clock.js";
-import { ConclaveError, invalid } from "../core/errors.js";
-import { checkName } from "../core/names.js";
-import { recordsOf } from "../core/records.js";
-import { bounded } from "../core/waiting.js";
+import type { Backend } from "../seam/backend.js";
+import type { RecordStore } from "../seam/table.js";
+import { systemClock } from "../kit/clock.js";
+import { ConclaveError, invalid } from "../kit/errors.js";
+import { checkName } from "../kit/names.js";
+import { recordsOf } from "../kit/records.js";
+import { bounded } from "../kit/wait.js";
 
 /** As node-cron 4.6 declares it. */
 export interface RunCoordinator {

@@ -4,14 +4,14 @@
  * under the leader's token, so that neither two leaders nor two clocks can claim
  * it twice.
  */
-import type { Backend } from "../core/backend.js";
-import type { Clock } from "../core/clock.js";
-import { systemClock } from "../core/clock.js";
-import { Election } from "../core/election.js";
-import type { ElectionOptions } from "../core/options.js";
-import { invalid } from "../core/errors.js";
+import type { Backend } from "../seam/backend.js";
+import type { Clock } from "../seam/clock.js";
+import { systemClock } from "../kit/clock.js";
+import { Election } from "../election/election.js";
+import type { ElectionOptions } from "../api/options.js";
+import { invalid } from "../kit/errors.js";
 import type { CronEventName, CronListener, CronMetrics } from "./events.js";
-import { CronEmitter } from "./events.js";
+import { CronReports } from "./events.js";
 import type { Job } from "./job.js";
 import type { Ledger } from "./ledger.js";
 import { isStale, ScheduleLeader } from "./leader.js";
@@ -78,7 +78,7 @@ export class Schedule implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #timetable: Timetable;
   readonly #store: LedgerStore;
-  readonly #events: CronEmitter;
+  readonly #events: CronReports;
   readonly #closing = new AbortController();
   readonly #closed = new AbortController();
   readonly #running: Promise<void>;
@@ -93,7 +93,7 @@ export class Schedule implements AsyncDisposable {
     this.election = new Election(options);
     this.name = this.election.name;
     this.#timetable = timetable;
-    this.#events = new CronEmitter(this.name);
+    this.#events = new CronReports(this.name);
     this.#store = new LedgerStore(options.backend, this.name, this.#clock, this.election.timing.attemptMs);
     if (this.next() === null) throw invalid("the pattern never fires again; nothing was scheduled");
     const closed = this.#closed.signal;

@@ -3,7 +3,7 @@
  * disturbs nothing. The same events go to `diagnostics_channel` under
  * `conclave:cron:<event>`.
  */
-import { channel } from "node:diagnostics_channel";
+import { Emitter } from "../kit/emitter.js";
 import type { Run } from "./ledger.js";
 
 /** What a {@link Schedule} tells its listeners. */
@@ -39,15 +39,8 @@ export interface CronMetrics {
   lastDurationMs: number | null;
 }
 
-export class CronEmitter {
+export class CronReports extends Emitter<CronEvents> {
   readonly #schedule: string;
-  readonly #listeners: { [E in CronEventName]: Set<CronListener<E>> } = {
-    started: new Set(),
-    finished: new Set(),
-    missed: new Set(),
-    skipped: new Set(),
-    error: new Set(),
-  };
   readonly metrics: CronMetrics = {
     started: 0,
     done: 0,
@@ -61,18 +54,8 @@ export class CronEmitter {
   };
 
   constructor(schedule: string) {
+    super();
     this.#schedule = schedule;
-  }
-
-  on<E extends CronEventName>(name: E, listener: CronListener<E>): () => void {
-    this.#listeners[name].add(listener);
-    return () => this.#listeners[name].delete(listener);
-  }
-
-  emit<E extends CronEventName>(name: E, event: CronEvents[E]): void {
-    const diagnostics = channel(`conclave:cron:${name}`);
-    if (diagnostics.hasSubscribers) diagnostics.publish({ schedule: this.#schedule, ...event });
-    for (const listener of this.#listeners[name]) void tell(listener, event);
   }
 
   /** An instant passed over, or lost. */
@@ -85,13 +68,15 @@ export class CronEmitter {
       this.emit("missed", { run });
     }
   }
-}
 
-async function tell<E extends CronEventName>(listener: CronListener<E>, event: CronEvents[E]): Promise<void> {
-  await Promise.resolve();
-  try {
-    await (listener(event) as unknown);
-  } catch {
-    // A listener's fault is its own.
+  protected get prefix(): string {
+    return "conclave:cron:";
   }
+
+  protected get source(): object {
+    return { schedule: this.#schedule };
+  }
+
+  /** What a listener throws is not reported: a schedule has no log. */
+  protected threw(): void {}
 }

@@ -1,7 +1,7 @@
 /** One run of the user's job: told to stop by the end of its term, by its time limit, or by neither. */
-import type { Clock } from "../core/clock.js";
-import { ConclaveError, describe } from "../core/errors.js";
-import type { Term } from "../core/term.js";
+import type { Clock } from "../seam/clock.js";
+import { ConclaveError, describe } from "../kit/errors.js";
+import type { Term } from "../api/term.js";
 import type { RunState } from "./ledger.js";
 
 /** What a job is told about its run. */

@@ -1,9 +1,9 @@
 /** One term's work at a schedule: claims what is due, runs it, writes down how it ended. */
-import type { Clock } from "../core/clock.js";
-import { ConclaveError, isConclaveError, isRetriable } from "../core/errors.js";
-import type { Term } from "../core/term.js";
-import { onAbort, sleep } from "../core/waiting.js";
-import type { CronEmitter } from "./events.js";
+import type { Clock } from "../seam/clock.js";
+import { ConclaveError, isConclaveError, isRetriable } from "../kit/errors.js";
+import type { Term } from "../api/term.js";
+import { onAbort, sleep } from "../kit/wait.js";
+import type { CronReports } from "./events.js";
 import type { Ending, Job } from "./job.js";
 import { startJob } from "./job.js";
 import type { Ledger, Run } from "./ledger.js";
@@ -21,7 +21,7 @@ export interface LeaderOptions {
   readonly timeoutMs: number | undefined;
   readonly store: LedgerStore;
   readonly clock: Clock;
-  readonly events: CronEmitter;
+  readonly events: CronReports;
   /** When this replica was started, by its wall clock. */
   readonly since: number;
   /** Aborts when the schedule is closed: from then on the store is not asked and nothing is told. */

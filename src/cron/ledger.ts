@@ -3,8 +3,8 @@
  * every change is a function from ledger to ledger, applied by compare-and-swap
  * under the leader's token, and may be applied again if its answer got lost.
  */
-import { ConclaveError } from "../core/errors.js";
-import { parseToken } from "../core/token.js";
+import { ConclaveError } from "../kit/errors.js";
+import { parseToken } from "../kit/token.js";
 
 /**
  * `running`: claimed. `released`: claimed, but given back before it began.

@@ -1,5 +1,5 @@
 /** What a leader does next with a schedule. Pure: no clock, no store, no job. */
-import { ConclaveError } from "../core/errors.js";
+import { ConclaveError } from "../kit/errors.js";
 import type { Ledger, Run } from "./ledger.js";
 import { isOpen, record } from "./ledger.js";
 import type { Timetable } from "./timetable.js";

@@ -1,8 +1,8 @@
 /** The ledger in the store: a fenced record, so that a leader of the past changes nothing in it. */
-import type { Backend } from "../core/backend.js";
-import type { Clock } from "../core/clock.js";
-import { checkName } from "../core/names.js";
-import { recordsOf } from "../core/records.js";
+import type { Backend } from "../seam/backend.js";
+import type { Clock } from "../seam/clock.js";
+import { checkName } from "../kit/names.js";
+import { recordsOf } from "../kit/records.js";
 import { RecordFence } from "../fencing/record.js";
 import type { Ledger } from "./ledger.js";
 import { decodeLedger, encodeLedger } from "./ledger.js";

@@ -3,7 +3,7 @@
  * the pattern, never from the clock of whoever looks: that is what makes them
  * keys.
  */
-import { ConclaveError, describe, invalid } from "../core/errors.js";
+import { ConclaveError, describe, invalid } from "../kit/errors.js";
 import { Zone } from "./zone.js";
 
 /** Instants in epoch milliseconds. */

@@ -3,7 +3,7 @@
  * rules. A *naive* time is what the wall clock shows, counted in milliseconds as
  * if that clock were in UTC.
  */
-import { invalid } from "../core/errors.js";
+import { invalid } from "../kit/errors.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

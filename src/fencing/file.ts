@@ -4,13 +4,13 @@
  * together. On one machine's file system; on a network file system it is as
  * good as that system's `link`.
  */
-import type { Clock } from "../core/clock.js";
-import { systemClock } from "../core/clock.js";
-import { ConclaveError, invalid } from "../core/errors.js";
-import type { Bearer, FencedResource, FenceOptions } from "../core/fence.js";
+import type { Clock } from "../seam/clock.js";
+import { systemClock } from "../kit/clock.js";
+import { ConclaveError, invalid } from "../kit/errors.js";
+import type { Bearer, FencedResource, FenceOptions } from "../seam/fence.js";
 import type { Segment } from "./segments.js";
 import { Segments } from "./segments.js";
-import { assertFresh, checkToken } from "../core/token.js";
+import { assertFresh, checkToken } from "../kit/token.js";
 
 /** Where a {@link FencedFile} is kept. */
 export interface FencedFileOptions {

@@ -3,11 +3,11 @@
  * by side; the first act of a newer token tells the older ones to stop, lets none
  * of them start any more, and begins when they have settled.
  */
-import type { Clock } from "../core/clock.js";
-import { systemClock } from "../core/clock.js";
-import { ConclaveError, StaleLeaderError } from "../core/errors.js";
-import type { Bearer, Fence, FencedResource, FenceOptions } from "../core/fence.js";
-import { deferred, onAbort, sleep } from "../core/waiting.js";
+import type { Clock } from "../seam/clock.js";
+import { systemClock } from "../kit/clock.js";
+import { ConclaveError, StaleLeaderError } from "../kit/errors.js";
+import type { Bearer, Fence, FencedResource, FenceOptions } from "../seam/fence.js";
+import { deferred, onAbort, sleep } from "../kit/wait.js";
 import { MemoryFence } from "./memory.js";
 
 /** Options of a {@link Gate}. */

@@ -1,8 +1,8 @@
 /** The caller's end: `fetch` with a token, and the refusal as the error it is everywhere else. */
-import { StaleLeaderError } from "../core/errors.js";
-import type { Bearer } from "../core/fence.js";
+import { StaleLeaderError } from "../kit/errors.js";
+import type { Bearer } from "../seam/fence.js";
 import { HIGHEST_HEADER, TOKEN_HEADER } from "./http.js";
-import { checkToken, parseToken } from "../core/token.js";
+import { checkToken, parseToken } from "../kit/token.js";
 
 /** A function like the global `fetch`. */
 export type Fetch = typeof fetch;

@@ -4,14 +4,14 @@
  * ones' requests have been answered. For node:http, Express and Fastify.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { ConclaveError, describe, isConclaveError } from "../core/errors.js";
-import type { StaleLeaderError } from "../core/errors.js";
+import { ConclaveError, describe, isConclaveError } from "../kit/errors.js";
+import type { StaleLeaderError } from "../kit/errors.js";
 import type { Pass } from "./gate.js";
 import type { Gate } from "./gate.js";
 import { refusal, staleRefusal, TOKEN_HEADER } from "./http.js";
 import type { Refusal } from "./http.js";
-import { parseToken } from "../core/token.js";
-import { deferred } from "../core/waiting.js";
+import { parseToken } from "../kit/token.js";
+import { deferred } from "../kit/wait.js";
 
 /** How an HTTP server checks tokens. */
 export interface HttpFenceOptions {

@@ -1,5 +1,5 @@
 /** What both ends of a fenced HTTP request agree on. */
-import type { StaleLeaderError } from "../core/errors.js";
+import type { StaleLeaderError } from "../kit/errors.js";
 
 /** Request: the caller's token, in decimal. */
 export const TOKEN_HEADER = "Fencing-Token";

@@ -1,5 +1,5 @@
-export type { Bearer, Fence, FencedResource, FenceOptions, Guard } from "../core/fence.js";
-export { StaleLeaderError } from "../core/errors.js";
+export type { Bearer, Fence, FencedResource, FenceOptions, Guard } from "../seam/fence.js";
+export { StaleLeaderError } from "../kit/errors.js";
 export { FencedFile } from "./file.js";
 export type { FencedFileOptions, FileActs } from "./file.js";
 export { Gate } from "./gate.js";
@@ -13,4 +13,4 @@ export { MemoryFence } from "./memory.js";
 export type { MemoryFenceOptions } from "./memory.js";
 export { RecordFence } from "./record.js";
 export type { Change, FencedRecord, RecordActs, RecordFenceOptions } from "./record.js";
-export { checkToken, parseToken } from "../core/token.js";
+export { checkToken, parseToken } from "../kit/token.js";

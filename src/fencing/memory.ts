@@ -1,6 +1,6 @@
 /** A fence for a resource within one process. */
-import type { Fence } from "../core/fence.js";
-import { assertFresh, checkToken } from "../core/token.js";
+import type { Fence } from "../seam/fence.js";
+import { assertFresh, checkToken } from "../kit/token.js";
 
 /** Options of a fence in memory. */
 export interface MemoryFenceOptions {

@@ -3,15 +3,15 @@
  * data it protects, kept by compare-and-swap. Any backend brings the store:
  * `new RecordFence({ records: backend.records, name: "ledger" })`.
  */
-import type { Entry, RecordStore } from "../core/backend.js";
-import type { Clock } from "../core/clock.js";
-import { systemClock } from "../core/clock.js";
-import { ConclaveError, invalid, isRetriable } from "../core/errors.js";
-import type { Bearer, FencedResource, FenceOptions } from "../core/fence.js";
-import { checkName } from "../core/names.js";
-import { recordsOf } from "../core/records.js";
-import { bounded, sleep } from "../core/waiting.js";
-import { assertFresh, checkToken, parseToken } from "../core/token.js";
+import type { Entry, RecordStore } from "../seam/table.js";
+import type { Clock } from "../seam/clock.js";
+import { systemClock } from "../kit/clock.js";
+import { ConclaveError, invalid, isRetriable } from "../kit/errors.js";
+import type { Bearer, FencedResource, FenceOptions } from "../seam/fence.js";
+import { checkName } from "../kit/names.js";
+import { recordsOf } from "../kit/records.js";
+import { bounded, sleep } from "../kit/wait.js";
+import { assertFresh, checkToken, parseToken } from "../kit/token.js";
 
 /** What a {@link RecordFence} is opened with. */
 export interface RecordFenceOptions {

@@ -9,9 +9,9 @@
  */
 import { link, mkdir, open, readdir, readFile, rm, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Clock } from "../core/clock.js";
-import { ConclaveError, describe } from "../core/errors.js";
-import { parseToken } from "../core/token.js";
+import type { Clock } from "../seam/clock.js";
+import { ConclaveError, describe } from "../kit/errors.js";
+import { parseToken } from "../kit/token.js";
 
 /** What every answer of etcd carries. */
 export interface Header {

@@ -5,8 +5,8 @@
  * library does not. The same facts go to `diagnostics_channel` without it.
  */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { Election } from "../core/election.js";
-import type { Term } from "../core/term.js";
+import type { Election } from "../election/election.js";
+import type { Term } from "../api/term.js";
 
 export { ScheduleMetrics } from "./schedule.js";
 export type { ScheduleMetricsOptions, WatchedRun, WatchedSchedule } from "./schedule.js";

@@ -9,18 +9,17 @@ import type {
   CallOptions,
   Candidacy,
   Claim,
-  Entry,
   Guarantees,
   Hold,
   Leader,
   ObserveOptions,
-  RecordStore,
   TimingDefaults,
-} from "../core/backend.js";
-import type { Clock } from "../core/clock.js";
-import { readClocks, systemClock } from "../core/clock.js";
-import { isConclaveError } from "../core/errors.js";
-import { bounded, sleep } from "../core/waiting.js";
+} from "../seam/backend.js";
+import type { Entry, RecordStore } from "../seam/table.js";
+import type { Clock } from "../seam/clock.js";
+import { readClocks, systemClock } from "../kit/clock.js";
+import { isConclaveError } from "../kit/errors.js";
+import { bounded, sleep } from "../kit/wait.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord, Observation } from "./lease.js";
 import { judge, leaderOf, observed, untilSilent, wentBack } from "./lease.js";

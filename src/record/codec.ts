@@ -2,8 +2,8 @@
  * Lease records as JSON text. What others wrote is hostile until checked: size
  * first, then shape, then range; known fields are picked, the rest ignored.
  */
-import type { Entry, RecordStore } from "../core/backend.js";
-import { invalid } from "../core/errors.js";
+import type { Entry, RecordStore } from "../seam/table.js";
+import { invalid } from "../kit/errors.js";
 import type { LeaseRecord } from "./lease.js";
 import { unreadable } from "./lease.js";
 

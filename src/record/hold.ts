@@ -1,7 +1,9 @@
 /** A lease held in a record: renewing, proclaiming and releasing are one guarded write each. */
-import type { CallOptions, Entry, Extension, Hold, RecordStore } from "../core/backend.js";
-import { type Clock, readClocks, type Reading } from "../core/clock.js";
-import { ConclaveError, isRetriable } from "../core/errors.js";
+import type { CallOptions, Extension, Hold } from "../seam/backend.js";
+import type { Entry, RecordStore } from "../seam/table.js";
+import { readClocks } from "../kit/clock.js";
+import { type Clock, type Reading } from "../seam/clock.js";
+import { ConclaveError, isRetriable } from "../kit/errors.js";
 import type { LeaseRecord } from "./lease.js";
 
 /** How often one call follows writes that moved the version under it without taking the office (label edits, our own late writes). */

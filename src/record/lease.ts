@@ -2,7 +2,8 @@
  * What a lease record says, and what may be concluded from it. Pure: no store,
  * no clock, no waiting. Everything that decides who may take an office is here.
  */
-import type { Entry, Leader } from "../core/backend.js";
+import type { Leader } from "../seam/backend.js";
+import type { Entry } from "../seam/table.js";
 
 /** What a store remembers of a lease. */
 export interface LeaseRecord {

@@ -2,7 +2,7 @@
  * What is known of each name, for as long as anybody asks about it. Locks may be
  * named after orders or customers: without an end, their number is one.
  */
-import type { Clock } from "../core/clock.js";
+import type { Clock } from "../seam/clock.js";
 
 /** Far longer than any lease: what is forgotten is only waited for anew. */
 const UNUSED_MS = 3_600_000;

@@ -1,6 +1,7 @@
 /** Giving a lease back in the name of another process, by what that process wrote. */
-import type { CallOptions, Claim, RecordStore } from "../core/backend.js";
-import { ConclaveError } from "../core/errors.js";
+import type { CallOptions, Claim } from "../seam/backend.js";
+import type { RecordStore } from "../seam/table.js";
+import { ConclaveError } from "../kit/errors.js";
 import type { LeaseRecord } from "./lease.js";
 import { tokenOf } from "./lease.js";
 

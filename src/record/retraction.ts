@@ -4,10 +4,10 @@
  * a lease that nobody renews. So it is looked for and taken back, guarded by its
  * version, for as long as an answer may take. What slips through runs out.
  */
-import type { Entry, RecordStore } from "../core/backend.js";
-import type { Clock } from "../core/clock.js";
-import { Halt } from "../core/halt.js";
-import { bounded, sleep } from "../core/waiting.js";
+import type { Entry, RecordStore } from "../seam/table.js";
+import type { Clock } from "../seam/clock.js";
+import { Halt } from "../kit/stop.js";
+import { bounded, sleep } from "../kit/wait.js";
 import type { LeaseRecord } from "./lease.js";
 
 export interface GivenUp {

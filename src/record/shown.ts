@@ -1,6 +1,6 @@
 /** Which records of an election its observers are shown: never an older one after a newer, as far as that can be known. */
-import type { Entry } from "../core/backend.js";
-import type { Clock } from "../core/clock.js";
+import type { Entry } from "../seam/table.js";
+import type { Clock } from "../seam/clock.js";
 import type { LeaseRecord } from "./lease.js";
 import type { Recent } from "./recent.js";
 

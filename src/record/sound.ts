@@ -1,5 +1,5 @@
 /** The lease store as the engine reads it: records that no candidate can have written are unreadable. */
-import type { RecordStore } from "../core/backend.js";
+import type { RecordStore } from "../seam/table.js";
 import type { LeaseRecord } from "./lease.js";
 import { believed } from "./lease.js";
 

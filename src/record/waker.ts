@@ -3,9 +3,9 @@
  * wakes, the caller's signal wakes. The watch is a hint, so it may end early; it
  * is armed again at the next wait.
  */
-import type { RecordStore } from "../core/backend.js";
-import type { Clock } from "../core/clock.js";
-import { onAbort } from "../core/waiting.js";
+import type { RecordStore } from "../seam/table.js";
+import type { Clock } from "../seam/clock.js";
+import { onAbort } from "../kit/wait.js";
 
 /** A watch that ends as soon as it is armed must not become a hot loop. */
 const REARM_MS = 1000;

@@ -6,7 +6,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Clock, Timer } from "../core/clock.js";
+import type { Clock, Timer } from "../seam/clock.js";
 
 const CHECK_EVERY_MS = 1000;
 /**

@@ -5,10 +5,10 @@
  * the question was sent). A sidecar that cannot know answers 503: it never says
  * what was true before.
  */
-import type { Clock } from "../core/clock.js";
-import { systemClock } from "../core/clock.js";
-import type { Election } from "../core/election.js";
-import { invalid } from "../core/errors.js";
+import type { Clock } from "../seam/clock.js";
+import { systemClock } from "../kit/clock.js";
+import type { Election } from "../election/election.js";
+import { invalid } from "../kit/errors.js";
 import { connectionLimits } from "./descriptors.js";
 import type { Assets } from "./http.js";
 import { route } from "./routes.js";

@@ -1,6 +1,6 @@
 /** What the sidecar says, on the wire. Tokens are decimal strings: JSON numbers end at 2^53. */
-import type { Leader } from "../core/backend.js";
-import type { EndReason } from "../core/term.js";
+import type { Leader } from "../seam/backend.js";
+import type { EndReason } from "../api/term.js";
 
 /** A leader, as JSON. */
 export interface WireLeader {

@@ -1,6 +1,6 @@
 /** Paths to answers. Every GET is safe, every answer is computed when it is asked for. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock } from "../core/clock.js";
+import type { Clock } from "../seam/clock.js";
 import type { Access } from "./security.js";
 import { answer, decode, LARGEST_BODY, notAllowed, pathOf, send, smallBody } from "./http.js";
 import type { Assets } from "./http.js";

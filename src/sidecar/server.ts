@@ -4,8 +4,8 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Clock } from "../core/clock.js";
-import { ConclaveError } from "../core/errors.js";
+import type { Clock } from "../seam/clock.js";
+import { ConclaveError } from "../kit/errors.js";
 import { Connections } from "./connections.js";
 import { SECURITY_HEADERS } from "./security.js";
 

@@ -1,6 +1,6 @@
 /** Server-sent events, for one client. A client that does not read is dropped, not buffered for. */
 import type { ServerResponse } from "node:http";
-import type { Clock } from "../core/clock.js";
+import type { Clock } from "../seam/clock.js";
 import { SECURITY_HEADERS } from "./security.js";
 import type { WireEvent } from "./protocol.js";
 import type { ElectionView } from "./view.js";

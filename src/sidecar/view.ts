@@ -4,10 +4,10 @@
  * given, so a sidecar that was frozen, or cut off from its store, says "unknown"
  * and not what was true before.
  */
-import type { Leader } from "../core/backend.js";
-import type { Clock } from "../core/clock.js";
-import type { Election } from "../core/election.js";
-import { onAbort, sleep } from "../core/waiting.js";
+import type { Leader } from "../seam/backend.js";
+import type { Clock } from "../seam/clock.js";
+import type { Election } from "../election/election.js";
+import { onAbort, sleep } from "../kit/wait.js";
 import type { WireElection } from "./protocol.js";
 import { wireLeader } from "./protocol.js";
 

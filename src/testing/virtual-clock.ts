@@ -12,7 +12,7 @@
  * Only what was handed this clock runs on it: work that sleeps with `setTimeout`
  * sleeps for real.
  */
-import type { Clock, Timer } from "../core/clock.js";
+import type { Clock, Timer } from "../seam/clock.js";
 import { Random } from "./sim/random.js";
 
 /** Where a {@link VirtualClock} starts. */

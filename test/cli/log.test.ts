@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Line } from "../../src/cli/lines.js";
-import { type LogFormat, openLog } from "../../src/cli/log.js";
-import { output, render } from "../../src/cli/output.js";
+import type { Line } from "../../src/terminal/lines.js";
+import { type LogFormat, openLog } from "../../src/terminal/log.js";
+import { output, render } from "../../src/terminal/output.js";
 
 function printed(format: LogFormat, lines: readonly Line[]): string[] {
   const said: string[] = [];

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { formatDuration, parseDuration } from "../../src/cli/duration.js";
-import { exitCodeOf, failureLine, Stopped, UsageError } from "../../src/cli/failure.js";
-import { preciseNow } from "../../src/cli/lines.js";
-import { clockTime, render } from "../../src/cli/output.js";
-import { redact, rememberSecrets, showUrl } from "../../src/cli/secrets.js";
+import { formatDuration, parseDuration } from "../../src/terminal/duration.js";
+import { exitCodeOf, failureLine, Stopped, UsageError } from "../../src/terminal/failure.js";
+import { preciseNow } from "../../src/terminal/lines.js";
+import { clockTime, render } from "../../src/terminal/output.js";
+import { redact, rememberSecrets, showUrl } from "../../src/terminal/secrets.js";
 import { backendUrl } from "../../src/cli/store.js";
-import { ConclaveError, invalid } from "../../src/core/errors.js";
-import { printable } from "../../src/core/printable.js";
+import { ConclaveError, invalid } from "../../src/kit/errors.js";
+import { printable } from "../../src/kit/printable.js";
 
 describe("durations", () => {
   it.each([

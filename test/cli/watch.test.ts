@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { elapsed, tableLines } from "../../src/cli/table.js";
-import type { TableRow } from "../../src/cli/table.js";
+import { elapsed, tableLines } from "../../src/terminal/table.js";
+import type { TableRow } from "../../src/terminal/table.js";
 import { watchTable } from "../../src/cli/watch.js";
 import { Election, memoryBackend } from "../../src/index.js";
 import { until } from "./http.js";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import { parseEndpoint } from "../../src/backends/etcd/client/endpoint.js";
-import type { Backend } from "../../src/core/backend.js";
+import type { Backend } from "../../src/seam/backend.js";
 import { conformanceSuite, faultProxy } from "../../src/testing/conformance/index.js";
 import type { FaultProxy } from "../../src/testing/conformance/index.js";
 import { startCandidate } from "../support/children.js";

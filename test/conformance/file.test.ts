@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, test } from "vitest";
-import type { Backend } from "../../src/core/backend.js";
+import type { Backend } from "../../src/seam/backend.js";
 import type { FileSystem } from "../../src/backends/file/fs.js";
 import { fileBackend } from "../../src/backends/file/index.js";
 import { nodeFileSystem } from "../../src/backends/file/node-fs.js";

@@ -1,5 +1,5 @@
 import { describe, test } from "vitest";
-import type { Backend } from "../../src/core/backend.js";
+import type { Backend } from "../../src/seam/backend.js";
 import { memoryBackend } from "../../src/backends/memory/index.js";
 import { conformanceSuite } from "../../src/testing/conformance/index.js";
 

@@ -1,7 +1,7 @@
 /** The suite bites under faults: backends that are sound until an answer is lost, a clock jumps or a store forgets. */
 import { afterAll, describe, expect, it } from "vitest";
-import type { RecordStore } from "../../src/core/backend.js";
-import { untilAborted } from "../../src/core/waiting.js";
+import type { RecordStore } from "../../src/seam/table.js";
+import { untilAborted } from "../../src/kit/wait.js";
 import { ConformanceFailure, conformanceTests } from "../../src/testing/conformance/index.js";
 import { blindly, clients, never, outcome, override } from "../support/suite-mutants.js";
 import type { Mutant, Planted } from "../support/suite-mutants.js";

@@ -1,7 +1,7 @@
 /** The suite bites: for each promise there is a backend that breaks it, and the test that must notice. */
 import { afterAll, describe, expect, it } from "vitest";
-import type { Hold } from "../../src/core/backend.js";
-import { readClocks, systemClock } from "../../src/core/clock.js";
+import type { Hold } from "../../src/seam/backend.js";
+import { readClocks, systemClock } from "../../src/kit/clock.js";
 import {
   ConformanceFailure,
   conformanceSuite,

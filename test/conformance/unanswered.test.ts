@@ -1,6 +1,6 @@
 /** The suite knows three answers too: a connection that breaks while a lease is kept is neither "extended" nor "lost". */
 import { expect, test } from "vitest";
-import type { Backend, Hold } from "../../src/core/backend.js";
+import type { Backend, Hold } from "../../src/seam/backend.js";
 import { memoryBackend } from "../../src/backends/memory/index.js";
 import { Inconclusive } from "../../src/testing/conformance/check.js";
 import { expiry } from "../../src/testing/conformance/groups/expiry.js";

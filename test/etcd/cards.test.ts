@@ -1,8 +1,8 @@
 /** Who a candidate is stands on a card beside its key: where the role allows it. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { etcdBackend, type EtcdOptions } from "../../src/backends/etcd/index.js";
-import type { Leader } from "../../src/core/backend.js";
-import { Election } from "../../src/core/election.js";
+import type { Leader } from "../../src/seam/backend.js";
+import { Election } from "../../src/election/election.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
 import { until } from "../support/until.js";
 

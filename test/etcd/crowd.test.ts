@@ -1,8 +1,8 @@
 /** More elections on one lease than one transaction can look at, on a real server. */
 import { afterEach, describe, expect, it } from "vitest";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
-import { Election } from "../../src/core/election.js";
-import type { Term } from "../../src/core/term.js";
+import { Election } from "../../src/election/election.js";
+import type { Term } from "../../src/api/term.js";
 import { Bench } from "../support/contest.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
 import { until } from "../support/until.js";

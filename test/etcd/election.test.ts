@@ -5,9 +5,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import type { EtcdOptions } from "../../src/backends/etcd/index.js";
 import type { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.js";
-import type { BackendWithRecords, Leader } from "../../src/core/backend.js";
-import { Election } from "../../src/core/election.js";
-import type { ElectionOptions } from "../../src/core/options.js";
+import type { BackendWithRecords, Leader } from "../../src/seam/backend.js";
+import { Election } from "../../src/election/election.js";
+import type { ElectionOptions } from "../../src/api/options.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
 import { until } from "../support/until.js";
 

@@ -5,8 +5,8 @@ import { connect as connectTcp, type AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { Connection } from "../../src/backends/etcd/client/connection.js";
 import { frame } from "../../src/backends/etcd/client/framing.js";
-import { systemClock } from "../../src/core/clock.js";
-import { Halt } from "../../src/core/halt.js";
+import { systemClock } from "../../src/kit/clock.js";
+import { Halt } from "../../src/kit/stop.js";
 
 /** Streams the server has seen after a watch and two calls with a pause between them. */
 async function streamsSeen(maxConcurrentStreams: number): Promise<number> {

@@ -4,7 +4,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { etcdBackend } from "../../src/backends/etcd/index.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import { Bench } from "../support/contest.js";
 import { etcdCommand } from "../support/etcd-command.js";
 import { EtcdServer, etcdctlEnv, hasEtcd } from "../support/etcd-server.js";

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Unframer, frame } from "../../src/backends/etcd/client/framing.js";
 import { Fields, Writer } from "../../src/backends/etcd/client/protobuf.js";
 import { type EtcdLayout, etcdBackend } from "../../src/backends/etcd/index.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import { Bench } from "../support/contest.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
 import { Puppet, say } from "../support/puppet.js";

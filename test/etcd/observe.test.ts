@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import type { EtcdClient, KeyValue, WatchNotice } from "../../src/backends/etcd/client.js";
 import { observeLeader } from "../../src/backends/etcd/observe.js";
-import { systemClock } from "../../src/core/clock.js";
+import { systemClock } from "../../src/kit/clock.js";
 
 const kv = (value: string, modRevision: bigint): KeyValue => ({
   key: "e/1",

@@ -2,8 +2,8 @@ import { copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { etcdBackend, openEtcd } from "../../src/backends/etcd/index.js";
-import type { Backend } from "../../src/core/backend.js";
-import { Election } from "../../src/core/election.js";
+import type { Backend } from "../../src/seam/backend.js";
+import { Election } from "../../src/election/election.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
 import { until } from "../support/until.js";
 

@@ -6,8 +6,8 @@ import type { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import { Seat } from "../../src/backends/etcd/seat.js";
 import { Turns } from "../../src/backends/etcd/turns.js";
-import { Election } from "../../src/core/election.js";
-import { Halt } from "../../src/core/halt.js";
+import { Election } from "../../src/election/election.js";
+import { Halt } from "../../src/kit/stop.js";
 import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { Bench } from "../support/contest.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";

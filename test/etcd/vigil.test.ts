@@ -4,7 +4,7 @@ import type { EtcdClient, WatchNotice } from "../../src/backends/etcd/client.js"
 import { parseEndpoint } from "../../src/backends/etcd/client/endpoint.js";
 import { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.js";
 import { type EtcdLayout, etcdBackend } from "../../src/backends/etcd/index.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import { Bench } from "../support/contest.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
 import { until } from "../support/until.js";

@@ -3,7 +3,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { cannotUse, Cgroup, cgroupName, ownCgroup } from "../../src/cli/exec/cgroup.js";
+import { cannotUse, Cgroup, cgroupName, ownCgroup } from "../../src/exec/cgroup.js";
 import { asOther, lackingUsers, scratchForOther } from "./escaping.js";
 import { exec, isAlive, scratch, until } from "./wrapped.js";
 

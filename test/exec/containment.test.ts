@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { cannotUse, ownCgroup } from "../../src/cli/exec/cgroup.js";
+import { cannotUse, ownCgroup } from "../../src/exec/cgroup.js";
 import {
   asOther,
   DelegatedCgroup,

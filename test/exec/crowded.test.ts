@@ -4,7 +4,7 @@
  * CONCLAVE_LONG=1 only: it takes minutes, and memory for the crowd.
  */
 import { afterAll, afterEach, describe, it } from "vitest";
-import { cannotUse, ownCgroup } from "../../src/cli/exec/cgroup.js";
+import { cannotUse, ownCgroup } from "../../src/exec/cgroup.js";
 import { asOther, Crowd, DelegatedCgroup, ESCAPING, lackingUsers, scratchForOther } from "./escaping.js";
 import { Duel, mixed } from "./faults.js";
 import type { Fault } from "./faults.js";

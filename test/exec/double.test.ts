@@ -1,7 +1,7 @@
 /** Rows F of the table in docs/guide/exec.md: two faults at once. */
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { cannotUse, ownCgroup } from "../../src/cli/exec/cgroup.js";
+import { cannotUse, ownCgroup } from "../../src/exec/cgroup.js";
 import { backstopOf, isAlive, program, scratch, until, Wrapped } from "./wrapped.js";
 
 const TTL = ["--ttl", "2s"];

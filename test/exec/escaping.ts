@@ -3,7 +3,7 @@ import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ownCgroup } from "../../src/cli/exec/cgroup.js";
+import { ownCgroup } from "../../src/exec/cgroup.js";
 import { ROOT } from "../shape/sources.js";
 import type { Subject } from "./faults.js";
 import { scratch, until } from "./wrapped.js";

@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { rooms } from "../../src/backends/open.js";
+import { rooms } from "../../src/open.js";
 import { Duel, mixed } from "./faults.js";
 import { lacking, Network } from "./network.js";
 import { isAlive, program, scratch, until, Wrapped } from "./wrapped.js";

@@ -4,10 +4,10 @@ import type { ChildProcess } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { carriesLimit, newLimitMark } from "../../src/cli/exec/limit-mark.js";
-import { hasProc, lastPid, MARK_VARIABLE, readLocksLimit } from "../../src/cli/exec/procfs.js";
-import { groupExists } from "../../src/cli/exec/signals.js";
-import { ProcessTracker } from "../../src/cli/exec/tracker.js";
+import { carriesLimit, newLimitMark } from "../../src/exec/limit-mark.js";
+import { hasProc, lastPid, MARK_VARIABLE, readLocksLimit } from "../../src/exec/procfs.js";
+import { groupExists } from "../../src/exec/signals.js";
+import { ProcessTracker } from "../../src/exec/tracker.js";
 import { asOther, lackingUsers } from "./escaping.js";
 import { isAlive, program, scratch, until } from "./wrapped.js";
 

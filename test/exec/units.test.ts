@@ -3,11 +3,11 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { commandEnvironment, markOf, watchdogEnvironment } from "../../src/cli/exec/environment.js";
-import { leaveOf, ReceivedDeadline } from "../../src/cli/exec/leave.js";
-import { lookUp } from "../../src/cli/exec/lookup.js";
-import { earlierMs, patienceOf } from "../../src/cli/exec/patience.js";
-import { isFromWatchdog, isToWatchdog } from "../../src/cli/exec/wire.js";
+import { commandEnvironment, markOf, watchdogEnvironment } from "../../src/exec/environment.js";
+import { leaveOf, ReceivedDeadline } from "../../src/exec/leave.js";
+import { lookUp } from "../../src/exec/lookup.js";
+import { earlierMs, patienceOf } from "../../src/exec/patience.js";
+import { isFromWatchdog, isToWatchdog } from "../../src/exec/wire.js";
 import { scratch } from "./wrapped.js";
 
 describe("a deadline that is handed to another process", () => {

@@ -16,7 +16,7 @@ import {
   MemoryFence,
   RecordFence,
 } from "../../src/fencing/index.js";
-import { deferred } from "../../src/core/waiting.js";
+import { deferred } from "../../src/kit/wait.js";
 import { Segments } from "../../src/fencing/segments.js";
 import { Election, memoryBackend, openBackend, StaleLeaderError, systemClock } from "../../src/index.js";
 import type { RecordStore, Term } from "../../src/index.js";

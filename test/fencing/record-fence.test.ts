@@ -1,7 +1,7 @@
 /** A fence in a record, call by call: what it writes, what it tries again, what it refuses to read. */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Entry, RecordStore } from "../../src/core/backend.js";
-import { ConclaveError } from "../../src/core/errors.js";
+import type { Entry, RecordStore } from "../../src/seam/table.js";
+import { ConclaveError } from "../../src/kit/errors.js";
 import { RecordFence } from "../../src/fencing/index.js";
 import type { RecordFenceOptions } from "../../src/fencing/index.js";
 import { VirtualClock } from "../../src/testing/index.js";

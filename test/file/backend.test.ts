@@ -3,9 +3,9 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileBackend } from "../../src/backends/file/index.js";
-import type { Leader } from "../../src/core/backend.js";
-import { Election } from "../../src/core/election.js";
-import type { Term } from "../../src/core/term.js";
+import type { Leader } from "../../src/seam/backend.js";
+import { Election } from "../../src/election/election.js";
+import type { Term } from "../../src/api/term.js";
 import { open, shelfOf, tempDirectory } from "./support.js";
 
 const TIMING = { ttlMs: 4000, retryMs: 400 };

@@ -14,8 +14,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { encodeEnvelope } from "../../src/backends/file/envelope.js";
 import { fileBackend } from "../../src/backends/file/index.js";
-import { systemClock } from "../../src/core/clock.js";
-import { Election } from "../../src/core/election.js";
+import { systemClock } from "../../src/kit/clock.js";
+import { Election } from "../../src/election/election.js";
 import { never, open, shelfOf, storeIn, tempDirectory, tree } from "./support.js";
 
 const isRoot = process.geteuid?.() === 0;

@@ -10,7 +10,7 @@ const built = (path: string): string =>
 
 const IMPORTS = `
   const { fileBackend } = await import(${built("backends/file/index.js")});
-  const { Election } = await import(${built("core/election.js")});`;
+  const { Election } = await import(${built("election/election.js")});`;
 
 const programs: [string, (directory: string) => string][] = [
   ["only imports the library", () => IMPORTS],

@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { fileBackend } from "../../src/backends/file/index.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import { encodeLease } from "../../src/record/codec.js";
 import { pooled, start } from "./children.js";
 import { open, storeIn, tempDirectory } from "./support.js";

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { GuardedDirectory } from "../../src/backends/file/guarded.js";
 import { fileBackend } from "../../src/backends/file/index.js";
-import { Election } from "../../src/core/election.js";
-import { isConclaveError } from "../../src/core/errors.js";
-import type { TimingOptions } from "../../src/core/timing.js";
+import { Election } from "../../src/election/election.js";
+import { isConclaveError } from "../../src/kit/errors.js";
+import type { TimingOptions } from "../../src/api/options.js";
 import { interposed } from "./interposed.js";
 import { open, shelfOf, storeIn, tempDirectory, tree } from "./support.js";
 

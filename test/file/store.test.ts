@@ -2,9 +2,9 @@ import { mkdir, readdir, readFile, rm, stat, unlink, writeFile } from "node:fs/p
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { nodeFileSystem } from "../../src/backends/file/node-fs.js";
-import type { Clock } from "../../src/core/clock.js";
-import { systemClock } from "../../src/core/clock.js";
-import { deferred } from "../../src/core/waiting.js";
+import type { Clock } from "../../src/seam/clock.js";
+import { systemClock } from "../../src/kit/clock.js";
+import { deferred } from "../../src/kit/wait.js";
 import { interposed } from "./interposed.js";
 import { open, shelfOf, storeIn, tempDirectory, tree } from "./support.js";
 

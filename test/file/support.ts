@@ -6,7 +6,7 @@ import { encodeKey } from "../../src/backends/file/names.js";
 import { nodeFileSystem } from "../../src/backends/file/node-fs.js";
 import type { FileStoreOptions } from "../../src/backends/file/store.js";
 import { FileStore } from "../../src/backends/file/store.js";
-import { systemClock } from "../../src/core/clock.js";
+import { systemClock } from "../../src/kit/clock.js";
 
 const rooms: string[] = [];
 

@@ -1,7 +1,7 @@
 /** The client against a server that answers what the test says. No Kubernetes. */
 import { describe, expect, it } from "vitest";
 import { TextStore } from "../../src/backends/kubernetes/texts.js";
-import { systemClock } from "../../src/core/clock.js";
+import { systemClock } from "../../src/kit/clock.js";
 import { answer, closeAfterEach, fake, lease, never } from "./support/fake.js";
 
 closeAfterEach();

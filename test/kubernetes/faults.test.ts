@@ -6,8 +6,8 @@
 import { afterAll, describe, it } from "vitest";
 import type { TestContext } from "vitest";
 import { kubernetesBackend } from "../../src/backends/kubernetes/index.js";
-import { Election } from "../../src/core/election.js";
-import { isConclaveError } from "../../src/core/errors.js";
+import { Election } from "../../src/election/election.js";
+import { isConclaveError } from "../../src/kit/errors.js";
 import { apiCall, LEASES, patchLease } from "./support/api.js";
 import { leaderOf, OverlapWatch, untilStopped } from "./support/overlap.js";
 import { ApiServerProcess } from "./support/processes.js";

@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { KubernetesBackend } from "../../src/backends/kubernetes/backend.js";
 import { LeaseStore } from "../../src/backends/kubernetes/store.js";
-import { systemClock } from "../../src/core/clock.js";
+import { systemClock } from "../../src/kit/clock.js";
 import { after, answer, closeAfterEach, fake, lease, never } from "./support/fake.js";
 
 closeAfterEach();

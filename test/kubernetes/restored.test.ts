@@ -1,9 +1,9 @@
 /** The cluster's store is restored from a backup under running candidates. */
 import { expect, it } from "vitest";
 import { KubernetesBackend } from "../../src/backends/kubernetes/backend.js";
-import { systemClock } from "../../src/core/clock.js";
-import { Election } from "../../src/core/election.js";
-import { isConclaveError } from "../../src/core/errors.js";
+import { systemClock } from "../../src/kit/clock.js";
+import { Election } from "../../src/election/election.js";
+import { isConclaveError } from "../../src/kit/errors.js";
 import { after, answer, closeAfterEach, fake } from "./support/fake.js";
 import { untilStopped } from "./support/overlap.js";
 

@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { LeaseStore } from "../../src/backends/kubernetes/store.js";
-import { systemClock } from "../../src/core/clock.js";
+import { systemClock } from "../../src/kit/clock.js";
 import { after, answer, closeAfterEach, fake, held, lease, never } from "./support/fake.js";
 import type { Fake } from "./support/fake.js";
 

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import { everyTimetable, schedule } from "../../src/cron/index.js";
-import { deferred } from "../../src/core/waiting.js";
+import { deferred } from "../../src/kit/wait.js";
 import { Election, memoryBackend } from "../../src/index.js";
 import { ElectionMetrics, ScheduleMetrics } from "../../src/metrics/index.js";
 

@@ -1,6 +1,6 @@
 /** A campaign over a record store: when it looks, what it writes, what it waits for. On a virtual clock. */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Backend, Candidacy, Hold } from "../../src/core/backend.js";
+import type { Backend, Candidacy, Hold } from "../../src/seam/backend.js";
 import type { RecordBackendOptions } from "../../src/record/backend.js";
 import { TableServer } from "../support/table.js";
 import { lease, never, OneRecord, openOne } from "./one-record.js";

@@ -1,6 +1,6 @@
 /** Who closes what: the stores first, then the client that they share, once. */
 import { expect, test } from "vitest";
-import type { RecordStore } from "../../src/core/backend.js";
+import type { RecordStore } from "../../src/seam/table.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { textLeases } from "../../src/record/codec.js";
 import { TableServer } from "../support/table.js";

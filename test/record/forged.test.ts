@@ -1,7 +1,8 @@
 /** Records that no candidate can have written: they may cost a ttl, and never an election. */
 import { describe, expect, it } from "vitest";
-import type { Backend, Entry, RecordStore } from "../../src/core/backend.js";
-import { Election } from "../../src/core/election.js";
+import type { Backend } from "../../src/seam/backend.js";
+import type { Entry, RecordStore } from "../../src/seam/table.js";
+import { Election } from "../../src/election/election.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { encodeLease, textLeases } from "../../src/record/codec.js";
 import type { LeaseRecord } from "../../src/record/lease.js";

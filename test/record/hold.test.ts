@@ -1,7 +1,7 @@
 /** A held record: what renewing, proclaiming and releasing write, and when the hold says that it is lost. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { readClocks } from "../../src/core/clock.js";
-import { ConclaveError } from "../../src/core/errors.js";
+import { readClocks } from "../../src/kit/clock.js";
+import { ConclaveError } from "../../src/kit/errors.js";
 import { RecordHold } from "../../src/record/hold.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 import { VirtualClock } from "../../src/testing/virtual-clock.js";

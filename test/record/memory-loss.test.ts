@@ -1,6 +1,6 @@
 /** A store that goes back: when a lower version is proof of it, and when it may be a stale read. */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Entry } from "../../src/core/backend.js";
+import type { Entry } from "../../src/seam/table.js";
 import { wentBack } from "../../src/record/lease.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 import { Recent } from "../../src/record/recent.js";

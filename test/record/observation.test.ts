@@ -1,6 +1,6 @@
 /** What a reader concludes from what it has seen, and from what it has not. */
 import { describe, expect, it } from "vitest";
-import type { Entry } from "../../src/core/backend.js";
+import type { Entry } from "../../src/seam/table.js";
 import { leaderOf, observed, unreadable, UNKNOWN_HOLDER, untilSilent } from "../../src/record/lease.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 import { lease } from "./one-record.js";

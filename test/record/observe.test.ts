@@ -1,6 +1,6 @@
 /** An observer of a record store: what it is shown, and when it looks. On a virtual clock. */
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Backend, Leader } from "../../src/core/backend.js";
+import type { Backend, Leader } from "../../src/seam/backend.js";
 import { lease, never, OneRecord, openOne } from "./one-record.js";
 import { SetClock } from "../support/set-clock.js";
 

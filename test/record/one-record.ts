@@ -1,9 +1,10 @@
 /** A store of one lease record whose calls can be watched, failed and answered late. */
-import type { Backend, CallOptions, Entry, RecordStore } from "../../src/core/backend.js";
+import type { Backend, CallOptions } from "../../src/seam/backend.js";
+import type { Entry, RecordStore } from "../../src/seam/table.js";
 import { recordBackend } from "../../src/record/backend.js";
 import type { RecordBackendOptions } from "../../src/record/backend.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
-import type { Clock } from "../../src/core/clock.js";
+import type { Clock } from "../../src/seam/clock.js";
 import { TableServer } from "../support/table.js";
 
 type Hook = () => void | Promise<void>;

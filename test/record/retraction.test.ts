@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Backend, Candidacy, RecordStore } from "../../src/core/backend.js";
-import { Election } from "../../src/core/election.js";
-import { Lock } from "../../src/core/lock.js";
+import type { Backend, Candidacy } from "../../src/seam/backend.js";
+import type { RecordStore } from "../../src/seam/table.js";
+import { Election } from "../../src/election/election.js";
+import { Lock } from "../../src/lock/lock.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { textLeases } from "../../src/record/codec.js";
 import type { LeaseRecord } from "../../src/record/lease.js";

@@ -1,6 +1,6 @@
 /** Lease records as texts: field by field, at the bounds, and through a store of texts. */
 import { describe, expect, it } from "vitest";
-import type { Entry, RecordStore } from "../../src/core/backend.js";
+import type { Entry, RecordStore } from "../../src/seam/table.js";
 import { decodeLease, encodeLease, LARGEST_TEXT, textLeases } from "../../src/record/codec.js";
 import { unreadable } from "../../src/record/lease.js";
 import { soundLeases } from "../../src/record/sound.js";

@@ -1,6 +1,6 @@
 /** Waiting for a change: by a watch where there is one, by a timer underneath, until the caller gives up. */
 import { beforeEach, describe, expect, it, test } from "vitest";
-import { systemClock } from "../../src/core/clock.js";
+import { systemClock } from "../../src/kit/clock.js";
 import { Waker } from "../../src/record/waker.js";
 import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { never } from "./one-record.js";

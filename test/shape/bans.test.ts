@@ -14,21 +14,21 @@ interface Ban {
   readonly except?: RegExp;
 }
 
-const LAWFUL = /^src\/(core|record|backends)\//;
-const CLOCK = /^src\/core\/clock\.ts$/;
+const LAWFUL = /^src\/(seam|api|kit|law|election|lock|record|backends)\//;
+const CLOCK = /^src\/kit\/clock\.ts$/;
 /** What runs inside the user's program; the command line and the test kit are programs of their own. */
-const LIBRARY = /^src\/(?!cli\/|dashboard\/|testing\/)/;
+const LIBRARY = /^src\/(?!cli\/|exec\/|demo\/|terminal\/|dashboard\/|testing\/)/;
 
 const BANS: readonly Ban[] = [
   {
     pattern: /\bDate\.now\b|\bnew Date\b|\bperformance\s*\.\s*now\b|\bprocess\.hrtime\b/g,
-    instead: "Clock.now() or Clock.wall() (src/core/clock.ts)",
+    instead: "Clock.now() or Clock.wall() (src/kit/clock.ts)",
     within: LAWFUL,
     except: CLOCK,
   },
   {
     pattern: /\bset(?:Timeout|Interval|Immediate)\b|"(?:node:)?timers(?:\/promises)?"/g,
-    instead: "Clock.after() or sleep() (src/core/waiting.ts)",
+    instead: "Clock.after() or sleep() (src/kit/wait.ts)",
     within: LAWFUL,
     except: CLOCK,
   },
@@ -40,7 +40,7 @@ const BANS: readonly Ban[] = [
   },
   {
     pattern: /\bAbortSignal\.(?:any|timeout)\b/g,
-    instead: "bounded() or onAbort() (src/core/waiting.ts): these are lost to the collector on Node 20",
+    instead: "bounded() or onAbort() (src/kit/wait.ts): these are lost to the collector on Node 20",
     within: /^src\//,
   },
   {
@@ -90,8 +90,8 @@ describe("bans", () => {
       "x as any",
       "x as unknown as Y",
     ];
-    for (const line of bad) expect(trespasses("src/core/term.ts", line), line).not.toEqual([]);
-    expect(trespasses("src/core/clock.ts", "Date.now()")).toEqual([]);
+    for (const line of bad) expect(trespasses("src/law/term.ts", line), line).not.toEqual([]);
+    expect(trespasses("src/kit/clock.ts", "Date.now()")).toEqual([]);
     expect(trespasses("src/cli/main.ts", "process.exit(1)")).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { guaranteesPage } from "../../scripts/guarantees-page.js";
-import { rooms } from "../../src/backends/open.js";
+import { rooms } from "../../src/open.js";
 import { ROOT } from "./sources.js";
 
 describe("docs/guarantees.md", () => {

@@ -1,59 +1,75 @@
 /**
- * The import map: who may know whom. Arrows point down; a room that is not in
- * the map fails the build, so that a new one has to say where it stands.
+ * The import map: who may know whom. Arrows point down; a folder that is not
+ * in the map fails the build, so that a new one has to say what it may import.
  */
 import { posix } from "node:path";
 import { describe, expect, it } from "vitest";
 import { importsOf, sources } from "./sources.js";
 import type { Source } from "./sources.js";
 
-interface Room {
-  /** Rooms it may import, itself aside. "backends/*" is every store. */
-  readonly rooms: readonly string[];
+interface Folder {
+  /** Folders it may import, itself aside. "backends/*" is every store. */
+  readonly folders: readonly string[];
   /** Node's own modules it may import; `true` for all. */
   readonly node: true | readonly string[];
   /** Packages it may import at run time. */
   readonly npm?: readonly string[];
 }
 
-const LIBRARY = ["core", "record"];
+/** What programs are written against: everything below the stores. */
+const LIBRARY = ["seam", "api", "kit", "law", "record", "election", "lock"];
 
-const ROOMS: Record<string, Room> = {
-  core: { rooms: [], node: [] },
-  record: { rooms: ["core"], node: [] },
-  backends: { rooms: ["core", "record"], node: true },
+const FOLDERS: Record<string, Folder> = {
+  seam: { folders: [], node: [] },
+  api: { folders: ["seam"], node: [] },
+  kit: {
+    folders: ["seam"],
+    node: ["node:crypto", "node:os", "node:diagnostics_channel", "node:events"],
+  },
+  law: { folders: ["seam", "api", "kit"], node: [] },
+  election: { folders: ["seam", "api", "kit", "law"], node: [] },
+  lock: { folders: ["seam", "api", "kit", "law", "election"], node: [] },
+  record: { folders: ["seam", "kit"], node: [] },
+  backends: { folders: ["seam", "kit", "record"], node: true },
   // Lazily, and only to read a kubeconfig.
-  "backends/kubernetes": { rooms: ["core", "record"], node: true, npm: ["yaml"] },
-  "backends/open": { rooms: ["core", "record", "backends/*"], node: true },
-  "backends/registered": { rooms: ["core"], node: [] },
-  fencing: { rooms: ["core"], node: true },
-  cron: { rooms: ["core", "fencing"], node: ["node:diagnostics_channel"], npm: ["croner"] },
-  testing: {
-    rooms: ["core", "record", "fencing", "cron", "backends/file", "backends/memory", "backends/etcd"],
+  "backends/kubernetes": { folders: ["seam", "kit", "record"], node: true, npm: ["yaml"] },
+  "backends/registry": { folders: ["seam", "kit"], node: [] },
+  open: { folders: [...LIBRARY, "backends/*"], node: true },
+  fencing: { folders: ["seam", "api", "kit"], node: true },
+  cron: { folders: [...LIBRARY, "fencing"], node: [], npm: ["croner"] },
+  metrics: { folders: ["seam", "api", "kit", "election", "cron"], node: [], npm: ["prom-client"] },
+  sidecar: { folders: [...LIBRARY, "fencing", "open"], node: true },
+  dashboard: { folders: ["sidecar"], node: true },
+  testing: { folders: [...LIBRARY, "fencing", "cron", "backends/*"], node: true },
+  terminal: { folders: [...LIBRARY], node: true, npm: ["commander"] },
+  exec: { folders: [...LIBRARY, "terminal", "backends/*"], node: true },
+  demo: {
+    folders: [...LIBRARY, "terminal", "fencing", "cron", "sidecar", "dashboard", "backends/*"],
     node: true,
   },
-  metrics: { rooms: ["core"], node: [], npm: ["prom-client"] },
-  sidecar: { rooms: [...LIBRARY, "fencing", "backends/open"], node: true },
-  dashboard: { rooms: ["sidecar"], node: true },
   cli: {
-    rooms: [...LIBRARY, "fencing", "cron", "metrics", "sidecar", "dashboard", "backends/*"],
+    folders: [
+      ...LIBRARY,
+      "terminal",
+      "exec",
+      "demo",
+      "fencing",
+      "cron",
+      "metrics",
+      "sidecar",
+      "dashboard",
+      "backends/*",
+      "open",
+    ],
     node: true,
     npm: ["commander"],
   },
-  index: { rooms: [...LIBRARY, "backends/*"], node: [] },
-  backend: { rooms: [...LIBRARY, "backends/open"], node: [] },
+  index: { folders: [...LIBRARY, "open", "backends/*"], node: [] },
+  backend: { folders: ["seam", "kit", "record", "open", "backends/registry"], node: [] },
 };
 
-/** The few files of core that touch the machine, and what each may touch. */
-const DOORS: Record<string, readonly string[]> = {
-  "src/core/clock.ts": ["node:crypto", "node:os"],
-  "src/core/events.ts": ["node:diagnostics_channel"],
-  "src/core/names.ts": ["node:os"],
-  "src/core/waiting.ts": ["node:events"],
-};
-
-/** `src/backends/etcd/wire.ts` → `backends/etcd`; `src/core/term.ts` → `core`. */
-function roomOf(path: string): string {
+/** `src/backends/etcd/wire.ts` → `backends/etcd`; `src/law/term.ts` → `core`. */
+function folderOf(path: string): string {
   const parts = path
     .replace(/^src\//, "")
     .replace(/\.(ts|js)$/, "")
@@ -61,38 +77,38 @@ function roomOf(path: string): string {
   return parts[0] === "backends" ? `backends/${parts[1]}` : parts[0]!;
 }
 
-function rulesOf(room: string): Room | undefined {
-  return ROOMS[room] ?? (room.startsWith("backends/") ? ROOMS["backends"] : undefined);
+function rulesOf(folder: string): Folder | undefined {
+  return FOLDERS[folder] ?? (folder.startsWith("backends/") ? FOLDERS["backends"] : undefined);
 }
 
-function allowed(rules: Room, from: string, to: string): boolean {
-  if (from === to || rules.rooms.includes(to)) return true;
-  return to.startsWith("backends/") && rules.rooms.includes("backends/*");
+function allowed(rules: Folder, from: string, to: string): boolean {
+  if (from === to || rules.folders.includes(to)) return true;
+  return to.startsWith("backends/") && rules.folders.includes("backends/*");
 }
 
 function complaint(source: Source, specifier: string): string | null {
-  const room = roomOf(source.path);
-  const rules = rulesOf(room);
-  if (rules === undefined) return `room ${room} is not in the import map (test/shape/imports.test.ts)`;
+  const folder = folderOf(source.path);
+  const rules = rulesOf(folder);
+  if (rules === undefined) return `folder ${folder} is not in the import map (test/shape/imports.test.ts)`;
   if (specifier.startsWith(".")) {
     const target = posix.join(posix.dirname(source.path), specifier);
     if (!target.startsWith("src/")) return `leaves src/ for ${specifier}`;
-    const to = roomOf(target);
-    return allowed(rules, room, to) ? null : `${room} may not import ${to} (${specifier})`;
+    const to = folderOf(target);
+    return allowed(rules, folder, to) ? null : `${folder} may not import ${to} (${specifier})`;
   }
   if (specifier.startsWith("node:")) {
     const open = rules.node === true || rules.node.includes(specifier);
-    return open || DOORS[source.path]?.includes(specifier) ? null : `${room} may not import ${specifier}`;
+    return open ? null : `${folder} may not import ${specifier}`;
   }
   return rules.npm?.some((name) => specifier === name || specifier.startsWith(`${name}/`))
     ? null
-    : `${room} may not import the package ${specifier}`;
+    : `${folder} may not import the package ${specifier}`;
 }
 
 describe("import map", () => {
   const all = sources("src");
 
-  it.each(all)("$path imports only what its room may", (source) => {
+  it.each(all)("$path imports only what its folder may", (source) => {
     const complaints = importsOf(source).map((specifier) => complaint(source, specifier));
     expect(complaints.filter((c) => c !== null)).toEqual([]);
   });
@@ -100,12 +116,15 @@ describe("import map", () => {
   it("sees a trespass when there is one", () => {
     const of = (path: string, specifier: string): string | null =>
       complaint({ path, text: "", code: "" }, specifier);
-    expect(of("src/core/term.ts", "../record/lease.js")).toMatch("core may not import record");
-    expect(of("src/core/term.ts", "node:fs")).toMatch("may not import node:fs");
+    expect(of("src/law/term.ts", "../record/lease.js")).toMatch("law may not import record");
+    expect(of("src/record/hold.ts", "../law/lease.js")).toMatch("record may not import law");
+    expect(of("src/backends/etcd/index.ts", "../../law/term.js")).toMatch("may not import law");
+    expect(of("src/seam/backend.ts", "../kit/clock.js")).toMatch("seam may not import kit");
+    expect(of("src/law/term.ts", "node:fs")).toMatch("may not import node:fs");
     expect(of("src/record/lease.ts", "../backends/file/index.js")).toMatch("may not import backends/file");
     expect(of("src/backends/etcd/index.ts", "../file/fs.js")).toMatch("may not import backends/file");
-    expect(of("src/backends/etcd/index.ts", "../../core/term.js")).toBeNull();
-    expect(of("src/core/term.ts", "lodash")).toMatch("package lodash");
+    expect(of("src/backends/etcd/index.ts", "../../kit/wait.js")).toBeNull();
+    expect(of("src/law/term.ts", "lodash")).toMatch("package lodash");
     expect(of("src/attic/x.ts", "./y.js")).toMatch("not in the import map");
   });
 

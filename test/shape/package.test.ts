@@ -26,7 +26,7 @@ const entries = Object.entries(manifest.exports).flatMap(([subpath, target]) =>
   typeof target === "string" ? [] : [{ subpath, target }],
 );
 
-/** `./dist/core/x.js` → `src/core/x.ts` */
+/** `./dist/law/x.js` → `src/law/x.ts` */
 const sourceOf = (built: string): string => {
   const source = built.replace(/^\.?\/?dist\//, "src/");
   // The page is not compiled.

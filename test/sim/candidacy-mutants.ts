@@ -1,8 +1,8 @@
 /** Rules for candidates that change their mindsand for observers: see mutants.ts. */
 import type { Mutant } from "./mutants.js";
 
-const CANDIDATE = "src/core/candidate.js";
-const OBSERVE = "src/core/observe.js";
+const CANDIDATE = "src/election/candidate.js";
+const OBSERVE = "src/election/observe.js";
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
 
 export const CANDIDACY_MUTANTS: readonly Mutant[] = [

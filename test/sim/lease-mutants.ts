@@ -3,7 +3,7 @@ import type { Mutant } from "./mutants.js";
 
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
 const VERIFY_KEYS = "src/backends/etcd/verify-keys.js";
-const OBSERVE = "src/core/observe.js";
+const OBSERVE = "src/election/observe.js";
 
 export const LEASE_MUTANTS: readonly Mutant[] = [
   {
@@ -12,7 +12,7 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     stores: ["queue"],
     edits: [
       {
-        file: "src/core/admission.js",
+        file: "src/law/confirm.js",
         find: "marginMs, hold.asked, hold.ttlMs);",
         replace: `marginMs, { now: hold.asked.now, wall: this.#clock.wall() - this.#clock.now() + hold.asked.now,
                 boot: this.#clock.boot() - this.#clock.now() + hold.asked.now }, hold.ttlMs);`,
@@ -25,7 +25,7 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     stores: ["queue"],
     edits: [
       {
-        file: "src/core/candidate.js",
+        file: "src/election/candidate.js",
         find: "seen: (token) => this.floor.seen(token)",
         replace: "seen: () => {}",
       },
@@ -37,7 +37,7 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     stores: ["queue"],
     edits: [
       {
-        file: "src/core/token-floor.js",
+        file: "src/law/token-floor.js",
         find: "if (token > this.#own && token >= this.#seen)",
         replace: "if (true)",
       },

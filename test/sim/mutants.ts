@@ -25,14 +25,14 @@ export interface Mutant {
   readonly subject?: SubjectKind;
 }
 
-const CANDIDATE = "src/core/candidate.js";
-const KEPT_LEASE = "src/core/lease.js";
-const TENURE = "src/core/tenure.js";
-const ADMISSION = "src/core/admission.js";
-const TOKEN_FLOOR = "src/core/token-floor.js";
-const DEADLINE = "src/core/deadline.js";
-const WORK = "src/core/work.js";
-const OBSERVE = "src/core/observe.js";
+const CANDIDATE = "src/election/candidate.js";
+const KEPT_LEASE = "src/law/lease.js";
+const TENURE = "src/law/tenure.js";
+const ADMISSION = "src/law/confirm.js";
+const TOKEN_FLOOR = "src/law/token-floor.js";
+const DEADLINE = "src/law/deadline.js";
+const WORK = "src/election/work.js";
+const OBSERVE = "src/election/observe.js";
 const RECORD = "src/record/backend.js";
 const HOLD = "src/record/hold.js";
 const LEASE = "src/record/lease.js";

@@ -1,7 +1,7 @@
 /** Candidates on real servers, counted: who led, who led too long, and for how long nobody did. */
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import { parseEndpoint } from "../../src/backends/etcd/client/endpoint.js";
-import { Election } from "../../src/core/election.js";
+import { Election } from "../../src/election/election.js";
 import { TcpProxy } from "./tcp-proxy.js";
 
 export const TTL = 3_000;

@@ -1,4 +1,4 @@
-import { recordsOf } from "../../src/core/records.js";
+import { recordsOf } from "../../src/kit/records.js";
 import { ConclaveError } from "../../src/index.js";
 import type { Backend, Hold, RecordStore } from "../../src/index.js";
 

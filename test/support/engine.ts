@@ -1,5 +1,5 @@
 import { describe, test } from "vitest";
-import type { Backend } from "../../src/core/backend.js";
+import type { Backend } from "../../src/seam/backend.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { textLeases } from "../../src/record/codec.js";
 import { conformanceSuite, FaultSwitch, faultyStore } from "../../src/testing/conformance/index.js";

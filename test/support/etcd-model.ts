@@ -8,7 +8,7 @@ import { etcdBackend } from "../../src/backends/etcd/index.js";
 import type { EtcdLink } from "../../src/testing/sim/etcd-watches.js";
 import { EtcdServer } from "../../src/testing/sim/etcd-server.js";
 import { Random } from "../../src/testing/sim/random.js";
-import { onAbort } from "../../src/core/waiting.js";
+import { onAbort } from "../../src/kit/wait.js";
 import { type Backend, Election } from "../../src/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
 

@@ -1,6 +1,7 @@
 /** Runs one test of the conformance suite on a backend with one fault planted in it. */
 import { setMaxListeners } from "node:events";
-import type { Backend, Candidacy, Entry, Hold, RecordStore } from "../../src/core/backend.js";
+import type { Backend, Candidacy, Hold } from "../../src/seam/backend.js";
+import type { Entry, RecordStore } from "../../src/seam/table.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { textLeases } from "../../src/record/codec.js";
 import type { LeaseRecord } from "../../src/record/lease.js";

@@ -1,6 +1,7 @@
 /** A server in miniature: a table with compare-and-swap, shared by all who connect. */
-import type { CallOptions, Entry, RecordStore } from "../../src/core/backend.js";
-import { onAbort } from "../../src/core/waiting.js";
+import type { CallOptions } from "../../src/seam/backend.js";
+import type { Entry, RecordStore } from "../../src/seam/table.js";
+import { onAbort } from "../../src/kit/wait.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 
 interface Row<R> {

@@ -9,11 +9,12 @@ import type {
   Hold,
   Leader,
   ObserveOptions,
-  RecordStore,
-} from "../../core/backend.js";
-import { type Clock, systemClock } from "../../core/clock.js";
-import { ConclaveError } from "../../core/errors.js";
-import { bounded, onAbort } from "../../core/waiting.js";
+} from "../../seam/backend.js";
+import type { RecordStore } from "../../seam/table.js";
+import { systemClock } from "../../kit/clock.js";
+import { type Clock } from "../../seam/clock.js";
+import { ConclaveError } from "../../kit/errors.js";
+import { bounded, onAbort } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient, KeyValue } from "./client.js";
 import { EtcdError } from "./client/errors.js";
 import { EtcdHold } from "./hold.js";

@@ -8,7 +8,7 @@
  * that may have been carried out: a throw means "unknown", unless the error is
  * an {@link EtcdError} that says more.
  */
-import type { Stop } from "../../core/halt.js";
+import type { Stop } from "../../kit/stop.js";
 
 /** Every call is bounded by both. */
 export interface CallLimits {

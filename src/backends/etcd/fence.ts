@@ -6,10 +6,10 @@
  * The highest token that wrote is kept beside, so that a leader of the past is
  * told who came after it, even when nobody stands any more.
  */
-import { NotLeaderError, StaleLeaderError } from "../../core/errors.js";
-import type { Bearer, FencedResource, FenceOptions } from "../../core/fence.js";
-import { checkName } from "../../core/names.js";
-import { checkToken, parseToken } from "../../core/token.js";
+import { NotLeaderError, StaleLeaderError } from "../../kit/errors.js";
+import type { Bearer, FencedResource, FenceOptions } from "../../seam/fence.js";
+import { checkName } from "../../kit/names.js";
+import { checkToken, parseToken } from "../../kit/token.js";
 import type { EtcdLayout } from "./backend.js";
 import type { EtcdClient, KeyValue, Operation } from "./client.js";
 import { Keys } from "./keys.js";

@@ -1,7 +1,7 @@
 /** A seat in office, as core sees it. */
-import type { Reading } from "../../core/clock.js";
-import type { CallOptions, Extension, Hold, Revocation } from "../../core/backend.js";
-import { stopOf, untilAborted } from "../../core/waiting.js";
+import type { Reading } from "../../seam/clock.js";
+import type { CallOptions, Extension, Hold, Revocation } from "../../seam/backend.js";
+import { stopOf, untilAborted } from "../../kit/wait.js";
 import type { EtcdClient } from "./client.js";
 import type { Seat } from "./seat.js";
 import type { SharedLease } from "./shared-lease.js";

@@ -1,4 +1,4 @@
-import type { BackendWithRecords } from "../../core/backend.js";
+import type { BackendWithRecords } from "../../seam/backend.js";
 import { EtcdBackend } from "./backend.js";
 import type { EtcdClient } from "./client.js";
 import { GrpcEtcdClient } from "./client/grpc-client.js";

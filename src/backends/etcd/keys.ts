@@ -2,7 +2,7 @@
  * Where elections live in etcd. The queue layout is that of Go's
  * `concurrency.Election`, byte for byte: `<name>/<hex lease>`.
  */
-import { ConclaveError, invalid } from "../../core/errors.js";
+import { ConclaveError, invalid } from "../../kit/errors.js";
 import type { KeyValue } from "./client.js";
 
 /** Records are kept apart from elections, so that neither can be taken for the other. */

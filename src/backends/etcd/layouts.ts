@@ -2,8 +2,8 @@
  * Two ways to stand for office. Each decides by a transaction, and only by the
  * answer to the last one it sent: nothing seen before a wait counts after it.
  */
-import { ConclaveError } from "../../core/errors.js";
-import { untilAborted } from "../../core/waiting.js";
+import { ConclaveError } from "../../kit/errors.js";
+import { untilAborted } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient, KeyValue, Transaction } from "./client.js";
 import { candidateId, hex, type Keys } from "./keys.js";
 import { entry, removal, type Seat } from "./seat.js";

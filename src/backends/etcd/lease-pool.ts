@@ -3,9 +3,10 @@
  * second candidate of the same election needs a lease of its own, since the
  * lease is part of its key.
  */
-import { type Clock, readClocks } from "../../core/clock.js";
-import { ConclaveError } from "../../core/errors.js";
-import { bounded, untilAborted } from "../../core/waiting.js";
+import { readClocks } from "../../kit/clock.js";
+import { type Clock } from "../../seam/clock.js";
+import { ConclaveError } from "../../kit/errors.js";
+import { bounded, untilAborted } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import { hex } from "./keys.js";
 import type { Seat, SeatRequest } from "./seat.js";

@@ -5,9 +5,9 @@
  * for the leader, and compaction, reconnects and changes of the cluster's leader
  * cost a read, not an answer.
  */
-import type { Leader, ObserveOptions } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
-import { onAbort } from "../../core/waiting.js";
+import type { Leader, ObserveOptions } from "../../seam/backend.js";
+import type { Clock } from "../../seam/clock.js";
+import { onAbort } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient, KeyValue, WatchEvent, WatchNotice, WatchRequest } from "./client.js";
 
 export interface Observation {

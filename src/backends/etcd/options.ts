@@ -1,6 +1,6 @@
 /** From a URL, options and the environment to a client and a backend. */
-import type { Clock } from "../../core/clock.js";
-import { invalid } from "../../core/errors.js";
+import type { Clock } from "../../seam/clock.js";
+import { invalid } from "../../kit/errors.js";
 import type { EtcdLayout } from "./backend.js";
 import type { EtcdClient } from "./client.js";
 import { DEFAULT_PORT, type Endpoint, parseEndpoint, type TlsFiles } from "./client/endpoint.js";

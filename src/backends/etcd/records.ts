@@ -1,6 +1,7 @@
 /** Small durable records by compare-and-swap, bound to no lease. The version is etcd's mod revision. */
-import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
-import { onAbort } from "../../core/waiting.js";
+import type { CallOptions } from "../../seam/backend.js";
+import type { Entry, RecordStore } from "../../seam/table.js";
+import { onAbort } from "../../kit/wait.js";
 import type { EtcdClient } from "./client.js";
 import type { Keys } from "./keys.js";
 

@@ -1,5 +1,5 @@
 /** Giving a leadership back in the name of another process: its key is found by the token, and deleted if it is still that one. */
-import type { Claim } from "../../core/backend.js";
+import type { Claim } from "../../seam/backend.js";
 import type { CallLimits, EtcdClient, KeyValue } from "./client.js";
 
 export interface ClaimedElection {

@@ -3,9 +3,9 @@
  * lease it is attached to. A seat is used once; its token, once known, does not
  * change. What it does not know (did the put arrive?) it remembers as unknown.
  */
-import type { Extension, Revocation } from "../../core/backend.js";
-import { ConclaveError } from "../../core/errors.js";
-import type { Stop } from "../../core/halt.js";
+import type { Extension, Revocation } from "../../seam/backend.js";
+import { ConclaveError } from "../../kit/errors.js";
+import type { Stop } from "../../kit/stop.js";
 import type { CallLimits, EtcdClient, KeyValue, Operation, Transaction } from "./client.js";
 
 export type SeatState = "standing" | "held" | "left";

@@ -8,11 +8,12 @@
  * carry the same raft term: a deposed cluster leader of older servers can answer
  * keep-alives for a lease that the new one lets expire.
  */
-import { type Clock, type Reading, readClocks, type Timer } from "../../core/clock.js";
-import type { Extension } from "../../core/backend.js";
-import type { Stop } from "../../core/halt.js";
-import { ConclaveError, isRetriable } from "../../core/errors.js";
-import { bounded, sleep } from "../../core/waiting.js";
+import { readClocks } from "../../kit/clock.js";
+import { type Clock, type Reading, type Timer } from "../../seam/clock.js";
+import type { Extension } from "../../seam/backend.js";
+import type { Stop } from "../../kit/stop.js";
+import { ConclaveError, isRetriable } from "../../kit/errors.js";
+import { bounded, sleep } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import { Seat, type SeatRequest } from "./seat.js";
 import { Strays } from "./strays.js";

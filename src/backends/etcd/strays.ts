@@ -3,8 +3,8 @@
  * arrive there: of terms that ran out, of releases and puts without an answer.
  * They are looked for and taken away as long as their lease lives.
  */
-import type { Clock } from "../../core/clock.js";
-import { isRetriable } from "../../core/errors.js";
+import type { Clock } from "../../seam/clock.js";
+import { isRetriable } from "../../kit/errors.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import type { Seat } from "./seat.js";
 

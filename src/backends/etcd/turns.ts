@@ -4,10 +4,10 @@
  * elections hears of the end of one lease thousands of times at once, and each
  * read costs the server far more than what it reads.
  */
-import type { Clock, Timer } from "../../core/clock.js";
-import { ConclaveError, isRetriable } from "../../core/errors.js";
-import { Halt } from "../../core/halt.js";
-import { onAbort } from "../../core/waiting.js";
+import type { Clock, Timer } from "../../seam/clock.js";
+import { ConclaveError, isRetriable } from "../../kit/errors.js";
+import { Halt } from "../../kit/stop.js";
+import { onAbort } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient, KeyValue, Operation } from "./client.js";
 import type { Seat } from "./seat.js";
 

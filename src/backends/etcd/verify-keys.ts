@@ -4,8 +4,8 @@
  * asked for: a key can vanish while the lease lives on (deleted by hand, restore
  * of a backup), and a watch can miss that.
  */
-import type { Extension } from "../../core/backend.js";
-import { ConclaveError, isRetriable } from "../../core/errors.js";
+import type { Extension } from "../../seam/backend.js";
+import { ConclaveError, isRetriable } from "../../kit/errors.js";
 import type { CallLimits, EtcdClient, KeyValue, Operation, TransactionAnswer } from "./client.js";
 import type { Seat } from "./seat.js";
 

@@ -4,7 +4,7 @@
  * those who have only just come. That it stands is a reason to look again, for
  * whatever happened before.
  */
-import type { Stop } from "../../core/halt.js";
+import type { Stop } from "../../kit/stop.js";
 import type { EtcdClient, KeyValue } from "./client.js";
 import type { Seat } from "./seat.js";
 

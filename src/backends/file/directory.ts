@@ -7,7 +7,7 @@ import type { BigIntStats } from "node:fs";
 import { lstat, mkdir, statfs } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { ConclaveError } from "../../core/errors.js";
+import { ConclaveError } from "../../kit/errors.js";
 import { explain } from "./faults.js";
 import { errnoOf } from "./fs.js";
 import { isOwn } from "./node-fs.js";

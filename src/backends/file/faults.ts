@@ -1,7 +1,7 @@
 /** What the file system threw, in the words of this library. */
-import type { ErrorCode } from "../../core/errors.js";
-import { ConclaveError, describe, isConclaveError } from "../../core/errors.js";
-import { untilAborted } from "../../core/waiting.js";
+import type { ErrorCode } from "../../kit/errors.js";
+import { ConclaveError, describe, isConclaveError } from "../../kit/errors.js";
+import { untilAborted } from "../../kit/wait.js";
 import { errnoOf } from "./fs.js";
 
 const MEANING: Record<string, readonly [ErrorCode, string]> = {

@@ -3,7 +3,7 @@
  * remove it and another user make it anew, or a mount may cover it: what is then
  * found under its path was not checked when the backend was opened.
  */
-import { ConclaveError } from "../../core/errors.js";
+import { ConclaveError } from "../../kit/errors.js";
 import type { DirectoryOptions, OpenedDirectory } from "./directory.js";
 import { lookAgain, openChecked } from "./directory.js";
 

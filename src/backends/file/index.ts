@@ -1,9 +1,9 @@
 /**
  * Elections in a directory of one machine: no server, nothing to install.
  */
-import type { BackendWithRecords } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
-import { systemClock } from "../../core/clock.js";
+import type { BackendWithRecords } from "../../seam/backend.js";
+import type { Clock } from "../../seam/clock.js";
+import { systemClock } from "../../kit/clock.js";
 import { recordBackend } from "../../record/backend.js";
 import { decodeLease, textLeases } from "../../record/codec.js";
 import type { FileSystem } from "./fs.js";

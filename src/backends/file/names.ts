@@ -2,7 +2,7 @@
  * Names on the disk: one directory per key, one number per record. Pure.
  */
 import { createHash } from "node:crypto";
-import { ConclaveError, invalid } from "../../core/errors.js";
+import { ConclaveError, invalid } from "../../kit/errors.js";
 
 /** Longer encodings are hashed: file systems take 255 bytes, and paths have limits too. */
 const LONGEST_ENCODED = 180;

@@ -8,8 +8,8 @@ import { constants, watch } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { link, lstat, mkdir, open, readdir, unlink } from "node:fs/promises";
 import { basename } from "node:path";
-import { ConclaveError } from "../../core/errors.js";
-import { onAbort } from "../../core/waiting.js";
+import { ConclaveError } from "../../kit/errors.js";
+import { onAbort } from "../../kit/wait.js";
 import type { FileSystem } from "./fs.js";
 import { errnoOf } from "./fs.js";
 

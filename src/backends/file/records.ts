@@ -9,7 +9,7 @@
  * number been pruned before, its predecessor would be gone.
  */
 import { dirname, join } from "node:path";
-import { ConclaveError } from "../../core/errors.js";
+import { ConclaveError } from "../../kit/errors.js";
 import { decodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import type { FileSystem } from "./fs.js";
 import { errnoOf } from "./fs.js";

@@ -8,7 +8,7 @@
  * record.
  */
 import { join } from "node:path";
-import type { Clock } from "../../core/clock.js";
+import type { Clock } from "../../seam/clock.js";
 import type { FileSystem } from "./fs.js";
 import { errnoOf } from "./fs.js";
 import { isLeftover, stagingName } from "./names.js";

@@ -4,10 +4,11 @@
  * exists, so of all who build on one record exactly one succeeds.
  */
 import { join } from "node:path";
-import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
-import { ConclaveError } from "../../core/errors.js";
-import { onAbort, sharedController, untilAborted } from "../../core/waiting.js";
+import type { CallOptions } from "../../seam/backend.js";
+import type { Entry, RecordStore } from "../../seam/table.js";
+import type { Clock } from "../../seam/clock.js";
+import { ConclaveError } from "../../kit/errors.js";
+import { onAbort, sharedController, untilAborted } from "../../kit/wait.js";
 import { Recent } from "../../record/recent.js";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import type { OpenedDirectory } from "./directory.js";

@@ -1,7 +1,7 @@
 /** `file:///directory`, or `file:` for the user's own directory. */
 import { fileURLToPath } from "node:url";
-import type { Backend } from "../../core/backend.js";
-import { invalid } from "../../core/errors.js";
+import type { Backend } from "../../seam/backend.js";
+import { invalid } from "../../kit/errors.js";
 import type { FileBackendOptions } from "./index.js";
 import { fileBackend } from "./index.js";
 

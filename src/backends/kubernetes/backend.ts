@@ -9,10 +9,10 @@ import type {
   Hold,
   Leader,
   ObserveOptions,
-  RecordStore,
-} from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
-import { invalid } from "../../core/errors.js";
+} from "../../seam/backend.js";
+import type { RecordStore } from "../../seam/table.js";
+import type { Clock } from "../../seam/clock.js";
+import { invalid } from "../../kit/errors.js";
 import { recordBackend } from "../../record/backend.js";
 import type { ApiClient } from "./http.js";
 import { checkLeaseName } from "./lease.js";

@@ -1,6 +1,6 @@
 /** What a refusal of the API server means: certain or unknown, passing or permanent, and what to do. */
-import { ConclaveError } from "../../core/errors.js";
-import { printable } from "../../core/printable.js";
+import { ConclaveError } from "../../kit/errors.js";
+import { printable } from "../../kit/printable.js";
 
 /** An answer that is neither success nor a plain "not current". */
 export interface Refusal {

@@ -6,7 +6,7 @@
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import type { RequestOptions } from "node:https";
-import { invalid } from "../../core/errors.js";
+import { invalid } from "../../kit/errors.js";
 import type { Access, Credentials } from "./access.js";
 
 /** The part of `KubeConfig` that is used. */

@@ -1,7 +1,7 @@
 /** A pod's own access: the service account that Kubernetes mounts into it. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ConclaveError, describe } from "../../core/errors.js";
+import { ConclaveError, describe } from "../../kit/errors.js";
 import type { Access } from "./access.js";
 
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -3,10 +3,10 @@
  * ours stand in the same election.
  */
 import { hostname } from "node:os";
-import type { BackendWithRecords } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
-import { systemClock } from "../../core/clock.js";
-import { invalid } from "../../core/errors.js";
+import type { BackendWithRecords } from "../../seam/backend.js";
+import type { Clock } from "../../seam/clock.js";
+import { systemClock } from "../../kit/clock.js";
+import { invalid } from "../../kit/errors.js";
 import type { Access } from "./access.js";
 import { KubernetesBackend } from "./backend.js";
 import type { KubeConfigLike } from "./handed.js";

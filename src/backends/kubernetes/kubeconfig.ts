@@ -7,7 +7,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
-import { ConclaveError, describe, invalid } from "../../core/errors.js";
+import { ConclaveError, describe, invalid } from "../../kit/errors.js";
 import type { Access, Credentials } from "./access.js";
 import type { Environment } from "./incluster.js";
 

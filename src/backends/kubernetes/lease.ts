@@ -3,8 +3,8 @@
  * the server is checked field by field; what is not understood is carried over
  * untouched into the next write.
  */
-import { ConclaveError, invalid } from "../../core/errors.js";
-import { parseToken } from "../../core/token.js";
+import { ConclaveError, invalid } from "../../kit/errors.js";
+import { parseToken } from "../../kit/token.js";
 import { checkSize, clampTtl, LARGEST_TEXT } from "../../record/codec.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import { microTime, parseMicroTime } from "./microtime.js";

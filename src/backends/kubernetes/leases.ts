@@ -1,7 +1,7 @@
 /** The requests an election needs: get, create, update, patch and watch of one Lease. No list, no delete. */
 import type { IncomingMessage } from "node:http";
-import type { CallOptions } from "../../core/backend.js";
-import { ConclaveError } from "../../core/errors.js";
+import type { CallOptions } from "../../seam/backend.js";
+import { ConclaveError } from "../../kit/errors.js";
 import { failure, refusalOf } from "./failures.js";
 import type { Answer, ApiClient } from "./http.js";
 import type { Fields, LeaseObject } from "./lease.js";

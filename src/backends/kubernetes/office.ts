@@ -2,9 +2,9 @@
  * A hold with what Kubernetes adds to it: the watch tells at once when the
  * Lease was taken, cleared or deleted, and the pod's label follows the office.
  */
-import type { CallOptions, Extension, Hold } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
-import { bounded } from "../../core/waiting.js";
+import type { CallOptions, Extension, Hold } from "../../seam/backend.js";
+import type { Clock } from "../../seam/clock.js";
+import { bounded } from "../../kit/wait.js";
 import type { PodLabel } from "./route.js";
 import type { LeaseStore } from "./store.js";
 

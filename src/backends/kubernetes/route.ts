@@ -3,9 +3,9 @@
  * so that a Service can select it. The label follows the office; it does not
  * make it. It is put on after the grant and taken off before the release.
  */
-import type { Clock } from "../../core/clock.js";
-import { ConclaveError, invalid } from "../../core/errors.js";
-import { bounded, sleep } from "../../core/waiting.js";
+import type { Clock } from "../../seam/clock.js";
+import { ConclaveError, invalid } from "../../kit/errors.js";
+import { bounded, sleep } from "../../kit/wait.js";
 import { failure, refusalOf } from "./failures.js";
 import type { ApiClient } from "./http.js";
 

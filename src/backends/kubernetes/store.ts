@@ -5,10 +5,11 @@
  * so read may be stale, as the seam allows; every write is judged by the server
  * on the version that was read.
  */
-import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
-import { isConclaveError } from "../../core/errors.js";
-import { onAbort } from "../../core/waiting.js";
+import type { CallOptions } from "../../seam/backend.js";
+import type { Entry, RecordStore } from "../../seam/table.js";
+import type { Clock } from "../../seam/clock.js";
+import { isConclaveError } from "../../kit/errors.js";
+import { onAbort } from "../../kit/wait.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import { Recent } from "../../record/recent.js";
 import type { Fields, LeaseObject } from "./lease.js";

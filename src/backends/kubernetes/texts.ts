@@ -4,9 +4,10 @@
  * name is a digest of the key, since keys may be any text.
  */
 import { createHash } from "node:crypto";
-import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
-import { ConclaveError, invalid } from "../../core/errors.js";
+import type { CallOptions } from "../../seam/backend.js";
+import type { Entry, RecordStore } from "../../seam/table.js";
+import type { Clock } from "../../seam/clock.js";
+import { ConclaveError, invalid } from "../../kit/errors.js";
 import type { Fields, LeaseObject } from "./lease.js";
 import { fields } from "./lease.js";
 import type { Leases } from "./leases.js";

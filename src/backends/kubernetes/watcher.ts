@@ -5,9 +5,9 @@
  */
 import type { IncomingMessage } from "node:http";
 import { StringDecoder } from "node:string_decoder";
-import type { Clock } from "../../core/clock.js";
-import { ConclaveError, isRetriable } from "../../core/errors.js";
-import { bounded, onAbort, sleep } from "../../core/waiting.js";
+import type { Clock } from "../../seam/clock.js";
+import { ConclaveError, isRetriable } from "../../kit/errors.js";
+import { bounded, onAbort, sleep } from "../../kit/wait.js";
 import type { LeaseObject } from "./lease.js";
 import type { Leases, WatchEvent } from "./leases.js";
 import { parseEvent } from "./leases.js";

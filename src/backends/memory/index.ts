@@ -4,10 +4,11 @@
  *
  * Candidates exclude each other only if they share the backend object.
  */
-import type { BackendWithRecords, CallOptions, Entry, RecordStore } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
-import { systemClock } from "../../core/clock.js";
-import { onAbort } from "../../core/waiting.js";
+import type { BackendWithRecords, CallOptions } from "../../seam/backend.js";
+import type { Entry, RecordStore } from "../../seam/table.js";
+import type { Clock } from "../../seam/clock.js";
+import { systemClock } from "../../kit/clock.js";
+import { onAbort } from "../../kit/wait.js";
 import { recordBackend } from "../../record/backend.js";
 import { textLeases } from "../../record/codec.js";
 

@@ -3,7 +3,7 @@
  * fails or does not end is named. A driver whose pool never ends must not be a
  * test run that hangs without a word.
  */
-import { describe } from "../../core/errors.js";
+import { describe } from "../../kit/errors.js";
 
 export class CleanUp {
   readonly problems: string[] = [];

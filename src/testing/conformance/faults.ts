@@ -3,9 +3,10 @@
  * names; a backend's author says what they mean for the store. For a server:
  * {@link faultProxy}. For a store in the process: {@link FaultSwitch}.
  */
-import type { CallOptions, RecordStore } from "../../core/backend.js";
-import { systemClock } from "../../core/clock.js";
-import { onAbort, sleep } from "../../core/waiting.js";
+import type { CallOptions } from "../../seam/backend.js";
+import type { RecordStore } from "../../seam/table.js";
+import { systemClock } from "../../kit/clock.js";
+import { onAbort, sleep } from "../../kit/wait.js";
 
 /** When a fault begins. */
 export interface FaultStart {

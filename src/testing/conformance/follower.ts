@@ -1,5 +1,5 @@
 /** Reads an observation to its end and keeps what it was told, in order. */
-import type { Leader } from "../../core/backend.js";
+import type { Leader } from "../../seam/backend.js";
 import { ConformanceFailure, show } from "./check.js";
 
 type Soon = <T>(promise: Promise<T>, what: string) => Promise<T>;

@@ -1,5 +1,6 @@
 /** For tests that touch records among other things: a backend that keeps none is not asked for them. */
-import type { Backend, RecordStore } from "../../core/backend.js";
+import type { Backend } from "../../seam/backend.js";
+import type { RecordStore } from "../../seam/table.js";
 
 /** The backend's records, or a stand-in that keeps nothing and ends with its signal. */
 export function recordsOrNone(backend: Backend): RecordStore {

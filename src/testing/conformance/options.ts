@@ -1,6 +1,6 @@
 /** What a backend's author hands to the suite. */
 import type { ChildProcess } from "node:child_process";
-import type { Backend } from "../../core/backend.js";
+import type { Backend } from "../../seam/backend.js";
 import type { Faults } from "./faults.js";
 
 /** vitest's `describe` and `test` fit as they are; for node:test wrap them in a line each. */

@@ -16,8 +16,8 @@
  *
  * A silence of the process breaks a span, so a pause can be seen in it.
  */
-import type { Election } from "../../core/election.js";
-import type { Term } from "../../core/term.js";
+import type { Election } from "../../election/election.js";
+import type { Term } from "../../api/term.js";
 
 export interface ProbeOptions {
   readonly election: Election;

@@ -8,10 +8,10 @@ import type {
   Extension,
   Hold,
   Leader,
-} from "../../core/backend.js";
-import { systemClock } from "../../core/clock.js";
-import { Election } from "../../core/election.js";
-import type { ElectionOptions } from "../../core/options.js";
+} from "../../seam/backend.js";
+import { systemClock } from "../../kit/clock.js";
+import { Election } from "../../election/election.js";
+import type { ElectionOptions } from "../../api/options.js";
 import { ConformanceFailure, check, present, show } from "./check.js";
 import { Child } from "./child.js";
 import { CleanUp } from "./clean-up.js";

@@ -1,7 +1,7 @@
 /** The program of one candidate of a race, in a process of its own. */
 import { openSync, writeSync } from "node:fs";
-import type { Election } from "../../core/election.js";
-import type { Term } from "../../core/term.js";
+import type { Election } from "../../election/election.js";
+import type { Term } from "../../api/term.js";
 import { probe } from "../conformance/probe.js";
 import { ResourceClient } from "./resource.js";
 

@@ -1,5 +1,5 @@
 /** The library's {@link Clock} on virtual time: one per election, so that what it leaves behind can be counted. */
-import type { Clock, Timer } from "../../core/clock.js";
+import type { Clock, Timer } from "../../seam/clock.js";
 import type { NodeTimer, SimProcess } from "./node.js";
 import type { Random } from "./random.js";
 

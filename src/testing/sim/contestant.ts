@@ -2,8 +2,8 @@
  * What runs on a node: one election, what is done in office, and a follower of
  * who leads. All of it dies with its process.
  */
-import { isConclaveError } from "../../core/errors.js";
-import { onAbort } from "../../core/waiting.js";
+import { isConclaveError } from "../../kit/errors.js";
+import { onAbort } from "../../kit/wait.js";
 import { SimClock } from "./clock.js";
 import type { Employer, Labour, LabourFactory } from "./labour.js";
 import type { Monitor, TermRecord } from "./monitor.js";

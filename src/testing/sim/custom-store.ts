@@ -3,8 +3,8 @@
  * server (plain, synchronous code) and the real client code on top of a wire,
  * and the simulator brings clocks, a network and everything that goes wrong.
  */
-import type { Backend } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
+import type { Backend } from "../../seam/backend.js";
+import type { Clock } from "../../seam/clock.js";
 import { Link } from "./network.js";
 import { drawRate, Oscillator } from "./oscillator.js";
 import { Random } from "./random.js";

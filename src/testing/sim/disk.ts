@@ -5,7 +5,7 @@
  * made durable is certain to be there.
  */
 import type { FileSystem } from "../../backends/file/fs.js";
-import { onAbort } from "../../core/waiting.js";
+import { onAbort } from "../../kit/wait.js";
 import type { StoreHost, Trouble } from "./network.js";
 import type { SimProcess } from "./node.js";
 import type { Plan } from "./plan.js";

@@ -22,8 +22,8 @@ import type {
   WatchEvent,
 } from "../../backends/etcd/client.js";
 import { EtcdError } from "../../backends/etcd/client/errors.js";
-import type { Clock } from "../../core/clock.js";
-import { limited } from "../../core/waiting.js";
+import type { Clock } from "../../seam/clock.js";
+import { limited } from "../../kit/wait.js";
 import { EtcdWatches, within } from "./etcd-watches.js";
 import type { EtcdLink, Timeline } from "./etcd-watches.js";
 import type { Oscillator } from "./oscillator.js";

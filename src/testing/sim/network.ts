@@ -3,9 +3,9 @@
  * separately, and each may be lost, late or cut off: a caller that hears
  * nothing does not know whether the store acted.
  */
-import { ConclaveError } from "../../core/errors.js";
-import type { Stop } from "../../core/halt.js";
-import { onAbort } from "../../core/waiting.js";
+import { ConclaveError } from "../../kit/errors.js";
+import type { Stop } from "../../kit/stop.js";
+import { onAbort } from "../../kit/wait.js";
 import type { SimProcess } from "./node.js";
 import type { Plan } from "./plan.js";
 import { Random } from "./random.js";

@@ -1,5 +1,5 @@
 /** Work that lasts as long as its term, and behaves well or badly. */
-import { onAbort, sleep } from "../../core/waiting.js";
+import { onAbort, sleep } from "../../kit/wait.js";
 import type { Employer, Labour } from "./labour.js";
 import type { TermRecord } from "./monitor.js";
 import type { Subject, SubjectTerm } from "./subject.js";

@@ -3,8 +3,9 @@
  * that may lag, a watch that may say nothing. With `ttlOf` it times leases by a
  * clock of its own, as a database does; without, it is as blind as a file.
  */
-import type { CallOptions, Entry, RecordStore } from "../../core/backend.js";
-import { onAbort } from "../../core/waiting.js";
+import type { CallOptions } from "../../seam/backend.js";
+import type { Entry, RecordStore } from "../../seam/table.js";
+import { onAbort } from "../../kit/wait.js";
 import type { Link } from "./network.js";
 import { Oscillator } from "./oscillator.js";
 import type { Scheduler } from "./scheduler.js";

@@ -1,6 +1,6 @@
 /** Stands between an election and its backend, and watches in which order office is given up. */
-import type { Backend, CallOptions, Extension, Hold } from "../../core/backend.js";
-import type { Clock, Reading } from "../../core/clock.js";
+import type { Backend, CallOptions, Extension, Hold } from "../../seam/backend.js";
+import type { Clock, Reading } from "../../seam/clock.js";
 import type { Monitor } from "./monitor.js";
 
 export interface SpyOptions {

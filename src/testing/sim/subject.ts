@@ -1,6 +1,6 @@
 /** What the simulator needs of an election: the public face of the library's, or of your own. */
-import type { Backend, Leader } from "../../core/backend.js";
-import type { Clock } from "../../core/clock.js";
+import type { Backend, Leader } from "../../seam/backend.js";
+import type { Clock } from "../../seam/clock.js";
 
 export interface SubjectTerm {
   readonly token: bigint;

@@ -1,5 +1,5 @@
 /** How work takes what it is told: its orders, its signal, and whether it hears it. */
-import { onAbort, sleep } from "../../core/waiting.js";
+import { onAbort, sleep } from "../../kit/wait.js";
 import type { SimClock } from "./clock.js";
 import type { Scheduler } from "./scheduler.js";
 

@@ -1,5 +1,5 @@
 /** One plan, run from beginning to end. */
-import { Election } from "../../core/election.js";
+import { Election } from "../../election/election.js";
 import type { Timetable } from "../../cron/timetable.js";
 import { Contestant } from "./contestant.js";
 import { CronMonitor } from "./cron-monitor.js";

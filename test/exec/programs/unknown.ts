@@ -4,9 +4,9 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { MARK_VARIABLE } from "../../../src/cli/exec/procfs.js";
-import { ProcessTracker } from "../../../src/cli/exec/tracker.js";
-import type { State } from "../../../src/cli/exec/tracker.js";
+import { MARK_VARIABLE } from "../../../src/exec/procfs.js";
+import { ProcessTracker } from "../../../src/exec/tracker.js";
+import type { State } from "../../../src/exec/tracker.js";
 
 const SCRIPT = `use POSIX qw(setsid uname _exit);
   fork and sleep 1 and _exit(0);

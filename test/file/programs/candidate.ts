@@ -4,8 +4,8 @@
  */
 import { writeSync } from "node:fs";
 import { fileBackend } from "../../../src/backends/file/index.js";
-import { Election } from "../../../src/core/election.js";
-import { onAbort } from "../../../src/core/waiting.js";
+import { Election } from "../../../src/election/election.js";
+import { onAbort } from "../../../src/kit/wait.js";
 
 const [directory = "", ttlMs = "2000", rule = "on"] = process.argv.slice(2);
 const election = new Election({

@@ -6,10 +6,10 @@ import type { RequestOptions } from "node:https";
 import { afterEach, expect, it } from "vitest";
 import { kubernetesBackend } from "../../../src/backends/kubernetes/index.js";
 import { kubeconfigAccess } from "../../../src/backends/kubernetes/kubeconfig.js";
-import type { BackendWithRecords } from "../../../src/core/backend.js";
-import { Election } from "../../../src/core/election.js";
-import type { ElectionOptions } from "../../../src/core/options.js";
-import { openElection } from "../../../src/backends/open.js";
+import type { BackendWithRecords } from "../../../src/seam/backend.js";
+import { Election } from "../../../src/election/election.js";
+import type { ElectionOptions } from "../../../src/api/options.js";
+import { openElection } from "../../../src/open.js";
 import { apiCall, getLease, LEASES, patchLease } from "../support/api.js";
 import type { Server } from "../support/server.js";
 

@@ -1,7 +1,7 @@
 /** A rolling update: candidates of today beside candidates that write a later format of our annotation. */
 import { expect, it } from "vitest";
 import { kubernetesBackend } from "../../../src/backends/kubernetes/index.js";
-import { Election } from "../../../src/core/election.js";
+import { Election } from "../../../src/election/election.js";
 import { apiCall, getLease, LEASES } from "../support/api.js";
 import type { Server } from "../support/server.js";
 

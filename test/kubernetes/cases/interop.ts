@@ -4,7 +4,7 @@
  */
 import { afterEach, expect, it } from "vitest";
 import { kubernetesBackend } from "../../../src/backends/kubernetes/index.js";
-import { Election } from "../../../src/core/election.js";
+import { Election } from "../../../src/election/election.js";
 import { getLease } from "../support/api.js";
 import { longestOverlap, Peer } from "../support/peers.js";
 import type { Server } from "../support/server.js";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { kubernetesBackend } from "../../../src/backends/kubernetes/index.js";
-import { Election } from "../../../src/core/election.js";
+import { Election } from "../../../src/election/election.js";
 import { apiCall } from "../support/api.js";
 import type { Server } from "../support/server.js";
 

@@ -1,7 +1,7 @@
 /** The label that leads a Service to the leader. */
 import { afterEach, expect, it } from "vitest";
 import { kubernetesBackend } from "../../../src/backends/kubernetes/index.js";
-import { Election } from "../../../src/core/election.js";
+import { Election } from "../../../src/election/election.js";
 import { apiCall } from "../support/api.js";
 import type { Server } from "../support/server.js";
 

@@ -1,7 +1,7 @@
 /** Someone edits the Lease all the time: labels, which are none of an election's business. */
 import { expect, it } from "vitest";
 import { kubernetesBackend } from "../../../src/backends/kubernetes/index.js";
-import { Election } from "../../../src/core/election.js";
+import { Election } from "../../../src/election/election.js";
 import { untilStopped } from "../support/overlap.js";
 import { ApiProxy } from "../support/proxy.js";
 import type { Server } from "../support/server.js";

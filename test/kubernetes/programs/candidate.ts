@@ -6,7 +6,7 @@
  * it is looked at every 2 ms, by the wall clock that all processes here share.
  */
 import { kubernetesBackend } from "../../../src/backends/kubernetes/index.js";
-import { Election } from "../../../src/core/election.js";
+import { Election } from "../../../src/election/election.js";
 import { untilStopped } from "../support/overlap.js";
 
 const { kubeconfig, name, id, candidates = 1, ...timing } = JSON.parse(process.argv[2] ?? "{}");

@@ -6,7 +6,7 @@ import { afterEach } from "vitest";
 import type { Access } from "../../../src/backends/kubernetes/access.js";
 import { ApiClient } from "../../../src/backends/kubernetes/http.js";
 import { Leases } from "../../../src/backends/kubernetes/leases.js";
-import { systemClock } from "../../../src/core/clock.js";
+import { systemClock } from "../../../src/kit/clock.js";
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 

@@ -1,5 +1,5 @@
 /** Looks at every candidate's `held` at the same instant, many times a second. */
-import type { Election } from "../../../src/core/election.js";
+import type { Election } from "../../../src/election/election.js";
 
 export interface OverlapReport {
   readonly samples: number;

@@ -7,8 +7,8 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
-import type { Clock, Timer } from "../../../core/clock.js";
-import { onAbort, sleep } from "../../../core/waiting.js";
+import type { Clock, Timer } from "../../../seam/clock.js";
+import { onAbort, sleep } from "../../../kit/wait.js";
 import { Connection } from "./connection.js";
 import { authority, type Endpoint, readTls, type TlsFiles } from "./endpoint.js";
 import { dialError, EtcdError } from "./errors.js";

@@ -11,9 +11,9 @@ import type {
 } from "node:http2";
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
-import type { Clock, Timer } from "../../../core/clock.js";
-import type { Stop } from "../../../core/halt.js";
-import { onAbort, throwIfStopped } from "../../../core/waiting.js";
+import type { Clock, Timer } from "../../../seam/clock.js";
+import type { Stop } from "../../../kit/stop.js";
+import { onAbort, throwIfStopped } from "../../../kit/wait.js";
 import { Ahead } from "./ahead.js";
 import { decodeMessage, EtcdError, httpError, statusError, unreadable } from "./errors.js";
 import { frame, Unframer } from "./framing.js";

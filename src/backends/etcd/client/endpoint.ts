@@ -1,7 +1,7 @@
 /** Where etcd listens, and how to be sure that it is etcd. */
 import { readFile } from "node:fs/promises";
 import type { ConnectionOptions } from "node:tls";
-import { describe, invalid } from "../../../core/errors.js";
+import { describe, invalid } from "../../../kit/errors.js";
 import { EtcdError } from "./errors.js";
 
 export interface Endpoint {

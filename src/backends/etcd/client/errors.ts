@@ -1,5 +1,5 @@
-import { ConclaveError, type ErrorCode } from "../../../core/errors.js";
-import { maskSecrets } from "../../../core/secrets.js";
+import { ConclaveError, type ErrorCode } from "../../../kit/errors.js";
+import { maskSecrets } from "../../../kit/secrets.js";
 
 /**
  * What an error means for whoever asked:

@@ -1,6 +1,6 @@
 /** Lets a number of calls in at once, the others in turn. */
-import type { Stop } from "../../../core/halt.js";
-import { onAbort, throwIfStopped } from "../../../core/waiting.js";
+import type { Stop } from "../../../kit/stop.js";
+import { onAbort, throwIfStopped } from "../../../kit/wait.js";
 
 /** One that waits; whoever gave up stays in the line and is passed over. */
 interface Waiting {

@@ -3,9 +3,10 @@
  * endpoints, tokens renewed, watches resumed. Single requests are never sent
  * twice, except after an answer that says they were not carried out.
  */
-import { type Clock, systemClock } from "../../../core/clock.js";
-import type { Stop } from "../../../core/halt.js";
-import { limited, throwIfStopped } from "../../../core/waiting.js";
+import { systemClock } from "../../../kit/clock.js";
+import { type Clock } from "../../../seam/clock.js";
+import type { Stop } from "../../../kit/stop.js";
+import { limited, throwIfStopped } from "../../../kit/wait.js";
 import type {
   CallLimits,
   EtcdClient,

@@ -3,9 +3,9 @@
  * thrown away when etcd refuses it. One request for it at a time, however many
  * calls wait. The password goes to etcd and nowhere else.
  */
-import type { Clock } from "../../../core/clock.js";
-import { Halt } from "../../../core/halt.js";
-import { limited } from "../../../core/waiting.js";
+import type { Clock } from "../../../seam/clock.js";
+import { Halt } from "../../../kit/stop.js";
+import { limited } from "../../../kit/wait.js";
 import type { Connection } from "./connection.js";
 import { EtcdError } from "./errors.js";
 import { decodeToken, encodeAuthenticate, methods } from "./messages.js";

@@ -3,7 +3,7 @@
  * so that a broken stream is resumed, on whatever endpoint answers, without a
  * gap: either every event comes, or the watch is told that history is gone.
  */
-import type { Clock, Timer } from "../../../core/clock.js";
+import type { Clock, Timer } from "../../../seam/clock.js";
 import type { WatchNotice, WatchRequest } from "../client.js";
 import type { GrpcStream } from "./connection.js";
 import { EtcdError, statusError } from "./errors.js";

@@ -1,8 +1,8 @@
 /** A store that forgot everything while somebody led: a wiped disk, a flushed cache, a server created anew. */
-import { recordsOf } from "../../../core/records.js";
-import { isConclaveError } from "../../../core/errors.js";
-import type { Election } from "../../../core/election.js";
-import type { Term } from "../../../core/term.js";
+import { recordsOf } from "../../../kit/records.js";
+import { isConclaveError } from "../../../kit/errors.js";
+import type { Election } from "../../../election/election.js";
+import type { Term } from "../../../api/term.js";
 import { check, equal, show } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

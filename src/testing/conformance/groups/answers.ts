@@ -3,7 +3,8 @@
  * says "certainly not written"; a store that says it of a timeout or a broken
  * connection makes an election believe that nobody wrote its record.
  */
-import type { Backend, CallOptions, Entry } from "../../../core/backend.js";
+import type { Backend, CallOptions } from "../../../seam/backend.js";
+import type { Entry } from "../../../seam/table.js";
 import { leasesOf } from "../../../record/backend.js";
 import { check, present, show } from "../check.js";
 import type { Group } from "../group.js";

@@ -1,5 +1,5 @@
 /** A cancelled campaign leaves nothing behind that could win later. */
-import type { Backend } from "../../../core/backend.js";
+import type { Backend } from "../../../seam/backend.js";
 import { check, equal, present, rejects } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

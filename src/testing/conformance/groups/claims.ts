@@ -1,5 +1,5 @@
 /** Release in the name of another process, where the backend offers it: by candidate and token, and nobody else is harmed. */
-import type { Backend, Claim } from "../../../core/backend.js";
+import type { Backend, Claim } from "../../../seam/backend.js";
 import { check, equal } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

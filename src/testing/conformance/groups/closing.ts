@@ -1,7 +1,7 @@
 /** Closing leaves nothing behind: no timer, no socket, no watch. */
 import { recordsOrNone } from "../no-records.js";
 import { setMaxListeners } from "node:events";
-import type { Backend, Hold } from "../../../core/backend.js";
+import type { Backend, Hold } from "../../../seam/backend.js";
 import { check, show } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

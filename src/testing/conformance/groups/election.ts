@@ -1,6 +1,6 @@
 /** The law of core, kept on this backend: elections as programs use them. */
-import type { Election } from "../../../core/election.js";
-import type { Term } from "../../../core/term.js";
+import type { Election } from "../../../election/election.js";
+import type { Term } from "../../../api/term.js";
 import { check, equal } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

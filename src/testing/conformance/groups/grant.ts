@@ -1,5 +1,5 @@
 /** Promise 1: a grant is atomic against all other grants of the same election. */
-import type { Backend, Extension, Hold } from "../../../core/backend.js";
+import type { Backend, Extension, Hold } from "../../../seam/backend.js";
 import { check, ConformanceFailure, equal, Inconclusive, show } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

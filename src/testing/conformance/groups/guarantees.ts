@@ -1,5 +1,5 @@
 /** What a backend declares is used by core and printed in the docs: it must be one of the known words. */
-import { resolveTiming } from "../../../core/timing.js";
+import { resolveTiming } from "../../../law/timing.js";
 import { check, show } from "../check.js";
 import type { Group } from "../group.js";
 

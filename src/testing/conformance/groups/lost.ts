@@ -1,5 +1,5 @@
 /** Promise 3: `"lost"` only when it is certain. Not knowing is a throw. */
-import type { Backend, Extension, Hold } from "../../../core/backend.js";
+import type { Backend, Extension, Hold } from "../../../seam/backend.js";
 import { check, ConformanceFailure, equal, rejects, show } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

@@ -1,6 +1,6 @@
 /** Two names are two elections, or refused with a reason. */
-import type { Backend } from "../../../core/backend.js";
-import { ConclaveError, isConclaveError } from "../../../core/errors.js";
+import type { Backend } from "../../../seam/backend.js";
+import { ConclaveError, isConclaveError } from "../../../kit/errors.js";
 import { check, equal, show } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

@@ -1,5 +1,5 @@
 /** Observers are told who leads: the present leader first, the newest always, never an older one. */
-import type { Leader } from "../../../core/backend.js";
+import type { Leader } from "../../../seam/backend.js";
 import { check, equal, show } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

@@ -1,7 +1,8 @@
 /** Small durable records by compare-and-swap, bound to no lease. */
-import { recordsOf } from "../../../core/records.js";
-import type { Backend, Entry } from "../../../core/backend.js";
-import { isConclaveError } from "../../../core/errors.js";
+import { recordsOf } from "../../../kit/records.js";
+import type { Backend } from "../../../seam/backend.js";
+import type { Entry } from "../../../seam/table.js";
+import { isConclaveError } from "../../../kit/errors.js";
 import { check, equal, present, show } from "../check.js";
 import type { Group } from "../group.js";
 import type { Stage } from "../stage.js";

@@ -1,5 +1,5 @@
 /** Promise 4: tokens strictly rise. */
-import type { Hold } from "../../../core/backend.js";
+import type { Hold } from "../../../seam/backend.js";
 import { check, equal } from "../check.js";
 import type { Group } from "../group.js";
 import { takeover } from "./lost.js";

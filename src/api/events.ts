@@ -1,0 +1,44 @@
+/** What an election tells. */
+import type { Guarantees, Leader } from "../seam/backend.js";
+import type { Term, TermEnd } from "./term.js";
+
+/** What an {@link Election} tells its listeners. */
+export interface ElectionEvents {
+  /** A term has begun, after this long a wait. */
+  elected: {
+    readonly term: Term;
+    readonly waitedMs: number;
+    /** What the backend promises about this leadership. */
+    readonly guarantees: Guarantees;
+  };
+  /** A term is over: exactly one for each `elected`. */
+  ended: { readonly term: Term; readonly end: TermEnd };
+  /** Renewals fail, but the deadline has not passed: still in office, perhaps not for long. */
+  jeopardy: { readonly term: Term; readonly error: unknown };
+  /** A renewal succeeded again. */
+  safe: { readonly term: Term };
+  /** One try to renew, for metrics. `remainingMs` is what was left when the answer came. */
+  renewal: {
+    readonly term: Term;
+    readonly ok: boolean;
+    readonly latencyMs: number;
+    readonly remainingMs: number;
+  };
+  /** Who leads, whenever it changes; `null` = nobody. Followed only while someone listens. */
+  leader: { readonly leader: Leader | null };
+  /** Something went wrong and is being dealt with. Nobody has to listen. */
+  error: { readonly error: unknown };
+}
+
+/** Name of an event of an {@link Election}. */
+export type EventName = keyof ElectionEvents;
+/** A function that is told of one kind of event. */
+export type Listener<E extends EventName> = (event: ElectionEvents[E]) => void;
+
+/** `console` and pino fit. Messages are single lines without secrets. */
+export interface Logger {
+  debug(message: string): void;
+  info(message: string): void;
+  warn(message: string): void;
+  error(message: string): void;
+}

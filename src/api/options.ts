@@ -1,0 +1,46 @@
+/** What an election is opened with. */
+import type { Backend } from "../seam/backend.js";
+import type { Clock } from "../seam/clock.js";
+import type { Logger } from "./events.js";
+
+/** Durations that may be set. All are in milliseconds, and all have defaults. */
+export interface TimingOptions {
+  /** How long the office stays ours without a sign of life. Default 10 s (Kubernetes: 15 s). */
+  readonly ttlMs?: number | undefined;
+  /** Pause between renewals. Default a third of the ttl. */
+  readonly renewMs?: number | undefined;
+  /**
+   * How long after the last successful renewal was *asked for* we may still
+   * act. What is left up to the ttl is the margin: holders stop early, so that
+   * clocks may run at different rates. Default: ttl less max(15 %, 250 ms).
+   */
+  readonly renewDeadlineMs?: number | undefined;
+  /** Longest pause between two looks at the store while waiting for office. Default a fifth of the ttl, at most 2 s. */
+  readonly retryMs?: number | undefined;
+  /** Longest a single request to the store may take. Default a quarter of the ttl, less if two would not fit. */
+  readonly attemptMs?: number | undefined;
+  /** How long the work may take to stop when the term is ended on purpose. Default 5 s. */
+  readonly drainMs?: number | undefined;
+  /** Give the office up after this long, so that it rotates. Default: never. */
+  readonly maxTermMs?: number | undefined;
+}
+
+/** What an {@link Election} is opened with. */
+export interface ElectionOptions extends TimingOptions {
+  /** Name of the contest: candidates with the same name on the same store compete. */
+  readonly name: string;
+  readonly backend: Backend;
+  /** Readable part of the candidate's id; a random part is always added. Default: the host's name. */
+  readonly id?: string | undefined;
+  /** What observers see while this candidate leads. Default: the candidate's id. */
+  readonly value?: string | undefined;
+  /** The candidate does not campaign before this says `true`. Asked again after `retryMs`. */
+  readonly ready?: ((options: { signal: AbortSignal }) => boolean | Promise<boolean>) | undefined;
+  /** Accept a backend without fencing tokens. Default `false`: it is refused. */
+  readonly allowUnfenced?: boolean | undefined;
+  readonly logger?: Logger | undefined;
+  /** Time and chance. For tests. */
+  readonly clock?: Clock | undefined;
+  /** Whether `close()` closes the backend too. Default `false`: the caller closes what it opened. */
+  readonly closeBackend?: boolean | undefined;
+}

@@ -1,0 +1,35 @@
+/** What is demanded of a backend before an election begins on it: what it does not promise, its users must have accepted. */
+import type { Backend } from "../seam/backend.js";
+import { invalid } from "../kit/errors.js";
+import type { Reports } from "../law/reports.js";
+
+/** Without types a URL is easily given here. It is not repeated: it may hold a password. */
+export function checkBackend(backend: unknown): Backend {
+  if (typeof backend === "object" && backend !== null && "campaign" in backend) return backend as Backend;
+  throw invalid(
+    `backend must be a backend object, got ${backend === null ? "null" : typeof backend}; ` +
+      `for a URL use openElection({ name, backend: url })`,
+  );
+}
+
+/** A backend whose leaderships have no fencing token is refused unless the user says that this is meant. */
+export function checkFenced(backend: Backend, allowUnfenced: boolean | undefined): void {
+  if (backend.guarantees.token !== "unfenced" || allowUnfenced === true) return;
+  throw invalid(
+    `the backend "${backend.name}" gives no fencing tokens: a network partition can leave two leaders, and no resource ` +
+      "can refuse the older one. Use another backend, or set allowUnfenced: true to accept that",
+  );
+}
+
+const warned = new WeakSet<Backend>();
+
+/** Says once for each backend that it excludes two leaders only as well as it can. */
+export function warnBestEffort(backend: Backend, events: Reports): void {
+  if (backend.guarantees.exclusion !== "best-effort" || warned.has(backend)) return;
+  warned.add(backend);
+  events.log(
+    "warn",
+    `the backend "${backend.name}" excludes two leaders by best effort only: a failover of the store can grant ` +
+      "leadership twice. Fence what must not be done twice (docs/guide/fencing.md)",
+  );
+}

@@ -1,0 +1,295 @@
+/**
+ * One candidate of one election: it campaigns, leads, and campaigns again. The
+ * only retrier. `Election` and `Lock` are what users see of it.
+ */
+import { Admission } from "../law/confirm.js";
+import { checkBackend, checkFenced, warnBestEffort } from "./assurance.js";
+import type { Backend, Hold } from "../seam/backend.js";
+import { Backoff } from "../kit/backoff.js";
+import type { Clock } from "../seam/clock.js";
+import { systemClock } from "../kit/clock.js";
+import type { Deadline } from "../law/deadline.js";
+import { ConclaveError, describe, isRetriable } from "../kit/errors.js";
+import { Reports } from "../law/reports.js";
+import { Halt } from "../kit/stop.js";
+import type { Stop } from "../kit/stop.js";
+import { leaseOf } from "../law/lease.js";
+import { checkId, checkName, checkValue, defaultId } from "../kit/names.js";
+import type { ElectionOptions } from "../api/options.js";
+import { Tenure } from "../law/tenure.js";
+import { resolveTiming } from "../law/timing.js";
+import type { Timing } from "../law/timing.js";
+import { TokenFloor } from "../law/token-floor.js";
+import { serve } from "./work.js";
+import type { Work } from "./work.js";
+import { bounded, onAbort, sleep, untilAborted } from "../kit/wait.js";
+
+/** Which call the candidate is in: `run` goes on until it is stopped, `campaign` ends with its one term. */
+type Call = "run" | "campaign";
+
+type State =
+  | { readonly kind: "idle" }
+  /** From the call on: `ready()` and pauses between attempts belong to it. */
+  | { readonly kind: "campaigning"; readonly call: Call }
+  | { readonly kind: "leading"; readonly call: Call; readonly tenure: Tenure };
+
+const IDLE: State = { kind: "idle" };
+
+export class Candidate {
+  readonly election: string;
+  /** Never used before, never used again. */
+  readonly candidate: string;
+  readonly timing: Timing;
+  readonly backend: Backend;
+  readonly clock: Clock;
+  readonly events: Reports;
+  readonly floor = new TokenFloor();
+  readonly #admission: Admission;
+  /** What is published with its leadership. */
+  readonly #value: string;
+  readonly #ready: ElectionOptions["ready"];
+  readonly #closeBackend: boolean;
+  readonly #closing = new Halt();
+  /** All that is under way: `close()` waits for it. */
+  #running: Set<Promise<unknown>> | undefined;
+  #state: State = IDLE;
+  /** The end of the last term, if it may not have been reported when the next campaign began. */
+  #last: Promise<unknown> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: ElectionOptions) {
+    this.election = checkName(options.name);
+    this.backend = checkBackend(options.backend);
+    this.clock = options.clock ?? systemClock;
+    checkFenced(this.backend, options.allowUnfenced);
+    this.timing = resolveTiming(options, options.backend.timing ?? {}, options.backend.guarantees);
+    this.candidate = `${checkId(options.id ?? defaultId())}-${this.clock.uniqueId()}`;
+    this.#value = checkValue(options.value ?? this.candidate);
+    this.#ready = options.ready;
+    this.#closeBackend = options.closeBackend ?? false;
+    this.events = new Reports(this.election, this.candidate, options.logger);
+    this.#admission = new Admission(this.clock, this.timing, this.events, this.floor);
+  }
+
+  /** The term it is in, if any. */
+  get tenure(): Tenure | undefined {
+    return this.#state.kind === "leading" ? this.#state.tenure : undefined;
+  }
+
+  get closed(): boolean {
+    return this.#closing.aborted;
+  }
+
+  /** Campaigns, works and campaigns again until the signal aborts. Errors are events, never a rejection. */
+  async run(work: Work, signal: AbortSignal | undefined): Promise<void> {
+    this.#begin("run");
+    const stop = this.stopSignal(signal);
+    return this.track(
+      this.#runUntil(work, stop.signal).finally(() => {
+        this.#state = IDLE;
+        stop.unlink();
+      }),
+    );
+  }
+
+  /** Campaigns until it leads. Passing faults are waited out; permanent ones reject, and so does the signal. */
+  async campaign(signal: AbortSignal | undefined): Promise<Tenure> {
+    return this.#once(signal, (stop) => this.#campaign(stop, false));
+  }
+
+  /** One attempt; `null` if someone else leads or it is not ready. Rejects if the store cannot be asked. */
+  async tryCampaign(signal: AbortSignal | undefined): Promise<Tenure | null> {
+    return this.#once(signal, async (stop) => {
+      const limitMs = 2 * this.timing.attemptMs;
+      const since = this.clock.now();
+      if (!(await this.#isReady(stop))) return null;
+      let attempt: Promise<Tenure | null> | undefined;
+      try {
+        return await bounded(this.clock, limitMs, stop, "campaigning", (limited) => {
+          attempt = this.#attempt(since, false, limited);
+          return attempt;
+        });
+      } catch (error) {
+        // A term that opened in the same moment must not be left without an owner: the caller gets it.
+        const tenure = await attempt?.catch(() => null);
+        if (tenure) return tenure;
+        throw error;
+      }
+    });
+  }
+
+  /** Ends its term, if it has one: stops the work, then hands over. */
+  async resign(): Promise<void> {
+    await this.tenure?.endNow("resigned", "resign() was called");
+  }
+
+  /** Withdraws, or stops the work and releases; afterwards nothing is under way. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** A term of this candidate is over and reported. */
+  ended(tenure: Tenure): void {
+    // Later: whoever hears of the end may still ask for the term.
+    void Promise.resolve().then(() => {
+      const state = this.#state;
+      if (state.kind !== "leading" || state.tenure !== tenure) return;
+      this.#state = state.call === "run" ? { kind: "campaigning", call: "run" } : IDLE;
+    });
+  }
+
+  acceptRegression(): void {
+    this.floor.forget();
+    this.events.log("warn", "a lower token than those seen so far is accepted from now on");
+  }
+
+  fail(doing: string, error: unknown): void {
+    this.events.log(isRetriable(error) ? "warn" : "error", `${doing}: ${describe(error)}`);
+    this.events.emit("error", { error });
+  }
+
+  /** A signal that aborts with the caller's or with `close()`; linked by hand, unlinked when done. */
+  stopSignal(signal: AbortSignal | undefined): { signal: AbortSignal; unlink: () => void } {
+    const controller = new AbortController();
+    const stop = (source: Stop) => () => controller.abort(source.reason);
+    const unlinks = [this.#closing, ...(signal ? [signal] : [])].map((s) => onAbort(s, stop(s)));
+    return { signal: controller.signal, unlink: () => unlinks.forEach((unlink) => unlink()) };
+  }
+
+  track<T>(promise: Promise<T>): Promise<T> {
+    const running = (this.#running ??= new Set());
+    const forget = (): void => {
+      running.delete(tracked);
+      if (running.size === 0 && this.#running === running) this.#running = undefined;
+    };
+    const tracked = promise.then(forget, forget);
+    running.add(tracked);
+    return promise;
+  }
+
+  async #close(): Promise<void> {
+    const ending = this.tenure?.endNow("closed", "the election was closed");
+    this.#closing.halt(new ConclaveError("state", `election "${this.election}" is closed`));
+    await ending;
+    // What is stopped may leave something to be given back.
+    while (this.#running !== undefined) await Promise.allSettled([...this.#running]);
+    if (this.#closeBackend) await this.backend[Symbol.asyncDispose]();
+  }
+
+  #begin(call: Call): void {
+    if (this.closed)
+      throw new ConclaveError("state", `election "${this.election}" is closed; open a new one`);
+    const state = this.#state;
+    const leads = state.kind === "leading" && state.tenure.over === undefined;
+    if (state.kind === "campaigning" || leads || (state.kind === "leading" && state.call === "run"))
+      throw new ConclaveError(
+        "state",
+        `this candidate is ${leads ? "leading" : "campaigning"} already; one Election is one candidate: open another for a second one`,
+      );
+    // The last term may be over but its lease not yet released: `close()` waits for that too.
+    if (state.kind === "leading") this.#last = this.track(state.tenure.ended);
+    warnBestEffort(this.backend, this.events);
+    this.#state = { kind: "campaigning", call };
+  }
+
+  async #once<T extends Tenure | null>(
+    signal: AbortSignal | undefined,
+    campaign: (stop: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    this.#begin("campaign");
+    const stop = this.stopSignal(signal);
+    return this.track(
+      campaign(stop.signal).finally(() => {
+        if (this.#state.kind === "campaigning") this.#state = IDLE;
+        stop.unlink();
+      }),
+    );
+  }
+
+  async #runUntil(work: Work, stop: AbortSignal): Promise<void> {
+    const { retryMs, ttlMs, drainMs } = this.timing;
+    const backoff = new Backoff(this.clock, retryMs, ttlMs);
+    const stuck = (error: unknown): void => this.fail("working", error);
+    while (!stop.aborted) {
+      const tenure = await this.#campaign(stop, true).catch(() => undefined);
+      if (tenure === undefined) continue; // only an aborted signal gets here
+      const outcome = await serve(tenure, work, { clock: this.clock, stop, patienceMs: drainMs, stuck });
+      if (outcome.kind === "failed") this.fail("working", outcome.error);
+      else backoff.reset();
+      await sleep(this.clock, backoff.next(), stop);
+    }
+  }
+
+  /** Campaigns until it leads. Rejects only when `stop` aborts or, unless `forever`, on a permanent error. */
+  async #campaign(stop: AbortSignal, forever: boolean): Promise<Tenure> {
+    const { retryMs, ttlMs } = this.timing;
+    const backoff = new Backoff(this.clock, retryMs / 8, ttlMs / 2);
+    const since = this.clock.now();
+    for (;;) {
+      stop.throwIfAborted();
+      try {
+        if (await this.#isReady(stop)) {
+          const tenure = await this.#attempt(since, true, stop);
+          if (tenure !== null) return tenure;
+        } else {
+          await sleep(this.clock, retryMs, stop);
+        }
+      } catch (error) {
+        stop.throwIfAborted();
+        const permanent = !isRetriable(error);
+        if (permanent && !forever) throw error;
+        this.fail("campaigning", error);
+        await sleep(this.clock, permanent ? backoff.permanent() : backoff.next(), stop);
+      }
+    }
+  }
+
+  async #isReady(signal: AbortSignal): Promise<boolean> {
+    if (this.#ready === undefined) return true;
+    return untilAborted(signal, Promise.resolve(this.#ready({ signal })));
+  }
+
+  /** One campaign. `null`: someone else leads, or what was won could not be confirmed. */
+  async #attempt(since: number, wait: boolean, signal: AbortSignal): Promise<Tenure | null> {
+    // One term after the other, and their events in that order.
+    if (this.#last !== undefined) await untilAborted(signal, this.#last);
+    this.#last = undefined;
+    const { ttlMs, retryMs, attemptMs } = this.timing;
+    const { election, candidate } = this;
+    const campaign = this.backend.campaign(
+      { election, candidate, value: this.#value, ttlMs, retryMs, attemptMs },
+      { wait, signal, seen: (token) => this.floor.seen(token) },
+    );
+    const hold = await this.#granted(campaign, signal);
+    if (hold === null) return null;
+    const deadline = await this.#admission.confirm(hold, signal);
+    if (deadline === null) return null;
+    if (!signal.aborted) return this.#open(hold, deadline, since);
+    await this.#admission.giveBack(hold);
+    throw signal.reason;
+  }
+
+  /** What an aborted campaign still wins is given back; nobody waits for that but `close()`. */
+  async #granted(campaign: Promise<Hold | null>, signal: AbortSignal): Promise<Hold | null> {
+    try {
+      return await untilAborted(signal, campaign);
+    } catch (error) {
+      if (signal.aborted) void this.track(this.#admission.withdraw(campaign));
+      throw error;
+    }
+  }
+
+  #open(hold: Hold, deadline: Deadline, since: number): Tenure {
+    const call = this.#state.kind === "idle" ? "campaign" : this.#state.call;
+    this.floor.admitted(hold.token);
+    const lease = leaseOf(hold, this.clock, this.timing, deadline);
+    const tenure = new Tenure(this, hold, lease, this.#value);
+    this.#state = { kind: "leading", call, tenure };
+    this.events.log("info", `${this.candidate} leads with token ${tenure.token}`);
+    const { guarantees } = this.backend;
+    this.events.emit("elected", { term: tenure.term, waitedMs: this.clock.now() - since, guarantees });
+    tenure.start();
+    return tenure;
+  }
+}

@@ -1,0 +1,192 @@
+/**
+ * Waiting, bounded and abortable. `AbortSignal.any` and `AbortSignal.timeout`
+ * are not used anywhere: on Node 20 their combination is lost to the garbage
+ * collector, and with a long-lived parent it leaks. Links are made and unmade
+ * by hand.
+ */
+import { setMaxListeners } from "node:events";
+import type { CallOptions, Revocation } from "../seam/backend.js";
+import type { Clock } from "../seam/clock.js";
+import { ConclaveError } from "./errors.js";
+import { Halt } from "./stop.js";
+import type { Stop } from "./stop.js";
+
+/**
+ * A controller for a signal that many may wait for at once. Node takes more than
+ * ten listeners for a leak and warns on stderr; here each is unlinked by hand.
+ */
+export function sharedController(): AbortController {
+  const controller = new AbortController();
+  // A program may bring signals of its own (simulators, jsdom): those are not Node's to count.
+  if (controller.signal instanceof EventTarget) setMaxListeners(0, controller.signal);
+  return controller;
+}
+
+/** Calls `listener` when the signal aborts, at once if it has. Returns the unlink. */
+export function onAbort(signal: Revocation, listener: () => void): () => void {
+  if (signal.aborted) {
+    listener();
+    return () => {};
+  }
+  signal.addEventListener("abort", listener, { once: true });
+  return () => signal.removeEventListener("abort", listener);
+}
+
+/** What `AbortSignal.throwIfAborted` does, for any stop. */
+export function throwIfStopped(stop: Stop): void {
+  if (stop.aborted) throw stop.reason;
+}
+
+/** Sleeps. Resolves early, without a throw, when the signal aborts. */
+export function sleep(clock: Clock, delayMs: number, signal: Stop): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer?.cancel();
+      unlink();
+      resolve();
+    };
+    let timer: ReturnType<Clock["after"]> | undefined;
+    let unlink = (): void => {};
+    if (signal.aborted) return resolve();
+    timer = clock.after(delayMs, done);
+    unlink = onAbort(signal, done);
+  });
+}
+
+/** Whether `promise` fulfils within this time, and before the stop. It must not reject. */
+export async function settlesWithin(
+  clock: Clock,
+  limitMs: number,
+  stop: Stop,
+  promise: Promise<unknown>,
+): Promise<boolean> {
+  const waiting = new Halt();
+  const unlink = onAbort(stop, () => waiting.halt());
+  const timeout = sleep(clock, limitMs, waiting).then(() => false);
+  const settled = await Promise.race([promise.then(() => true), timeout]);
+  unlink();
+  waiting.halt();
+  return settled;
+}
+
+const LATE_MS = 50;
+const GRACE_MS = 10;
+
+/**
+ * Runs `call` with a signal that aborts after `limitMs` or with `signal`, and
+ * stops waiting at that moment whether or not `call` honours it: a store client
+ * that hangs must not take the caller with it. What `call` does later is lost.
+ */
+export function bounded<T>(
+  clock: Clock,
+  limitMs: number,
+  signal: Stop,
+  what: string,
+  call: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return limited(clock, limitMs, signal, what, (stop) => call(signalOf(stop)));
+}
+
+/** {@link bounded} for a call that needs no AbortSignal: making one takes as long as half a request. */
+export function limited<T>(
+  clock: Clock,
+  limitMs: number,
+  signal: Stop,
+  what: string,
+  call: (stop: Stop) => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    throwIfStopped(signal);
+    const halt = new Halt();
+    const unarm = (): void => {
+      timer.cancel();
+      unlink();
+    };
+    const fail = (reason: unknown): void => {
+      unarm();
+      reject(reason);
+    };
+    const stop = (reason: unknown): void => {
+      halt.halt(reason);
+      fail(reason); // if the call settles later, that is nobody's
+    };
+    const expire = (): void =>
+      stop(
+        new ConclaveError(
+          "timeout",
+          `${what} was not answered within ${Math.round(limitMs)} ms; whether it took effect is unknown`,
+        ),
+      );
+    const dueAt = clock.now() + limitMs;
+    let timer = clock.after(limitMs, () => {
+      // A late timer says that *we* were away: timers run before sockets are read, and the answer may lie there.
+      if (clock.now() - dueAt < LATE_MS) expire();
+      else timer = clock.after(GRACE_MS, expire);
+    });
+    const unlink = onAbort(signal, () => stop(signal.reason));
+    try {
+      call(halt).then((value) => {
+        unarm();
+        resolve(value);
+      }, fail);
+    } catch (error) {
+      fail(error);
+    }
+  });
+}
+
+/** Options of a call within {@link limited}. The signal is made when a store's client asks for it: some need none. */
+export function lazyOptions(stop: Stop): CallOptions & { readonly stop: Stop } {
+  let signal: AbortSignal | undefined;
+  const options = {
+    // Its own property, not a class's: copies of the options must have a signal too.
+    get signal() {
+      signal ??= signalOf(stop);
+      return signal;
+    },
+  };
+  // Not in copies: who copies the options may put a signal of their own in, and that one counts then.
+  return Object.defineProperty(options, "stop", { value: stop }) as typeof options & { readonly stop: Stop };
+}
+
+/** What ends this call, without making a signal for it. */
+export function stopOf(options: CallOptions & { readonly stop?: Stop }): Stop {
+  return options.stop ?? options.signal;
+}
+
+function signalOf(stop: Stop): AbortSignal {
+  const controller = new AbortController();
+  onAbort(stop, () => controller.abort(stop.reason));
+  return controller.signal;
+}
+
+/** Waits for `promise`, but not beyond the abort of `signal`. What comes after that is lost. */
+export async function untilAborted<T>(signal: Stop, promise: Promise<T>): Promise<T> {
+  let unlink = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    unlink = onAbort(signal, () => {
+      promise.catch(() => {});
+      reject(signal.reason);
+    });
+  });
+  aborted.catch(() => {});
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    unlink();
+  }
+}
+
+/** A promise and its handles (`Promise.withResolvers` is not on Node 20). */
+export interface Deferred<T> {
+  readonly promise: Promise<T>;
+  resolve(value: T): void;
+}
+
+export function deferred<T>(): Deferred<T> {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((r) => {
+    resolve = r;
+  });
+  return { promise, resolve };
+}

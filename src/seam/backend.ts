@@ -1,0 +1,199 @@
+/**
+ * THE SEAM. Core knows leadership only through these types; a store knows
+ * leadership only by implementing them.
+ *
+ * Six promises every backend makes (the conformance suite proves them):
+ *
+ * 1. A grant is atomic against all other grants of the same election.
+ * 2. `asked` was read before the request the store granted was sent.
+ * 3. `"lost"` is answered only when it is certain. Not knowing is a throw.
+ * 4. Tokens strictly rise; what could reset them is stated in the docs.
+ * 5. `release` never harms a successor, however late it arrives.
+ * 6. Every call ends soon after its signal aborts.
+ *
+ * A backend never calls core, never retries on its own account and never
+ * decides how long a leadership lasts: it says when it asked and what the
+ * store answered.
+ */
+import type { Reading } from "./clock.js";
+import type { RecordStore } from "./table.js";
+
+/** What a backend can and cannot promise, in words the docs are generated from. */
+export interface Guarantees {
+  /** How strongly two grants exclude each other. */
+  readonly exclusion: "linearizable" | "single-primary" | "best-effort";
+  /** Whose clock ends a lease that is not renewed. */
+  readonly expiry: "observer" | "store" | "connection" | "quorum";
+  /** Where the fencing token comes from. */
+  readonly token: "record" | "revision" | "term" | "unfenced";
+  /** Whether waiting candidates are served in order. */
+  readonly succession: "fifo" | "unordered";
+  /** Smallest lease the store can keep, and the step it rounds up to. */
+  readonly ttl: { readonly minMs: number; readonly stepMs: number };
+}
+
+/** One candidate's wish to lead one election. */
+export interface Candidacy {
+  readonly election: string;
+  /** Unique per start: never reused, so a record that names it is ours for certain. */
+  readonly candidate: string;
+  /** Published to observers with the leadership. */
+  readonly value: string;
+  readonly ttlMs: number;
+  /** Longest sleep between two looks at the store while waiting (under a watch, if there is one). */
+  readonly retryMs: number;
+  /** Longest a single request may take. */
+  readonly attemptMs: number;
+}
+
+/** Who leads, as the store tells it. */
+export interface Leader {
+  readonly candidate: string;
+  readonly token: bigint;
+  readonly value: string;
+  /**
+   * When the leadership began, by the *leader's* wall clock, in epoch
+   * milliseconds; `undefined` where the store does not record it. For people to
+   * read; never compare it with a local clock to decide anything.
+   */
+  readonly since?: number | undefined;
+}
+
+/** Every call carries a signal, and ends soon after it aborts. */
+export interface CallOptions {
+  readonly signal: AbortSignal;
+}
+
+/** How a backend campaigns. */
+export interface CampaignOptions extends CallOptions {
+  /** `false`: one attempt, `null` if someone else leads. `true`: wait for office. */
+  readonly wait: boolean;
+  /**
+   * To be called with every token that the campaign meets in the store: of the
+   * leader it waits for, of candidates ahead of it, of a key of its own. A grant
+   * with a lower token than any of them is then refused: the store has lost its
+   * memory. Calling it again with a known token costs nothing.
+   */
+  readonly seen?: ((token: bigint) => void) | undefined;
+}
+
+/** How a backend follows who leads. */
+export interface ObserveOptions extends CallOptions {
+  /** Longest silence before the store is asked again. */
+  readonly pollMs: number;
+  /** Longest a single request may take. */
+  readonly attemptMs: number;
+}
+
+/**
+ * The store extended the lease. All clocks are read just before the request is
+ * sent (`readClocks`), also where one request extends the leases of many: if a
+ * machine sleeps, the monotonic clock stands still, and only readings of the same
+ * moment show how much of the lease has passed.
+ */
+export interface Extension {
+  readonly asked: Reading;
+}
+
+/**
+ * What core needs of an AbortSignal, and any AbortSignal will do. A backend that
+ * keeps thousands of holds may give something smaller: a signal takes a kilobyte.
+ */
+export interface Revocation {
+  readonly aborted: boolean;
+  addEventListener(type: "abort", listener: () => void, options?: { readonly once?: boolean }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
+/**
+ * A lease that the backend keeps alive itself, for every hold on it: one
+ * connection, one keep-alive, any number of elections.
+ */
+export interface Session {
+  /** The newest extension. It counts for every hold on the session that is not revoked. */
+  readonly extension: Extension;
+  /** Tells of every attempt to extend the session, and of its end. Returns the way to stop. */
+  follow(follower: SessionFollower): () => void;
+}
+
+/** What is told of a {@link Session}. Must not throw. */
+export interface SessionFollower {
+  /** An attempt succeeded, and {@link Session.extension} is newer; or it failed with this error. */
+  attempted(attempt: { readonly latencyMs: number; readonly error?: unknown }): void;
+  /** The store says that the session is gone, and every hold on it. */
+  lost(): void;
+}
+
+/** A granted lease, in the hands of one term. */
+export interface Hold {
+  readonly token: bigint;
+  /** The clocks just before the request that was granted was sent. */
+  readonly asked: Reading;
+  /** What the store really granted, where it may differ from what was asked. */
+  readonly ttlMs: number;
+  /** Aborts when the store says the lease is gone. A hint: may come late or never. */
+  readonly revoked?: Revocation | undefined;
+  /**
+   * The session the hold stands on, where the backend keeps one. Then the
+   * backend alone renews; core follows, and calls {@link renew} only to confirm
+   * a grant. Holds on one session give the same object.
+   */
+  readonly session?: Session | undefined;
+  /** Extends the lease. Throws = unknown. */
+  renew(options: CallOptions): Promise<Extension | "lost">;
+  /** Publishes a new value and extends the lease. Throws = unknown. */
+  proclaim(value: string, options: CallOptions): Promise<Extension | "lost">;
+  /** Gives the lease back. Idempotent, and harmless if it is long gone. Throws = unknown. */
+  release(options: CallOptions): Promise<void>;
+}
+
+/** Timings a store's users are used to; an election's own options override them. */
+export interface TimingDefaults {
+  readonly ttlMs?: number;
+  readonly renewMs?: number;
+  readonly renewDeadlineMs?: number;
+  readonly retryMs?: number;
+}
+
+/** A leadership as another process knows it: enough to end it, and no other. */
+export interface Claim {
+  readonly election: string;
+  readonly candidate: string;
+  readonly token: bigint;
+}
+
+/** A store that elections take place on. Implemented by each store, used by core alone. */
+export interface Backend extends AsyncDisposable {
+  readonly name: string;
+  readonly guarantees: Guarantees;
+  readonly timing?: TimingDefaults | undefined;
+  /**
+   * Stands for office. Resolves with a hold that was confirmed after the last
+   * wait, or with `null` if `wait` is false and someone else leads. A cancelled
+   * campaign leaves nothing behind that could win later.
+   */
+  campaign(candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null>;
+  /**
+   * Follows who leads: the present leader first, then every change it gets to
+   * see. It may skip leaders, yields `null` while nobody leads, and throws when
+   * the store cannot be asked. It does not show an older leader after a newer
+   * one, in a later call neither: a lagging read is left out. The one exception
+   * is a store that has certainly lost its memory; core reports that.
+   */
+  observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null>;
+  /** Small durable records by compare-and-swap, bound to no lease (cron, fences); absent where the store has none. */
+  readonly records?: RecordStore | undefined;
+  /**
+   * Gives back a leadership in the name of a process that is certainly dead:
+   * only if the store still names this candidate with this very token, so that
+   * a successor is never harmed. `"not-held"` = it does not. Throws = unknown.
+   * While the claimant may still act, this makes two leaders: ask whoever calls
+   * it to be sure.
+   */
+  release?(claim: Claim, options: CallOptions): Promise<"released" | "not-held">;
+}
+
+/** A backend that also keeps records. */
+export interface BackendWithRecords extends Backend {
+  readonly records: RecordStore;
+}

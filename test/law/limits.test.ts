@@ -1,0 +1,127 @@
+/** Calls that are bounded: by time, by a signal, and without leaving anything behind. */
+import { describe, expect, it } from "vitest";
+import type { Clock } from "../../src/seam/clock.js";
+import { Halt } from "../../src/kit/stop.js";
+import { bounded, lazyOptions, limited, stopOf } from "../../src/kit/wait.js";
+import type { Stop } from "../../src/kit/stop.js";
+
+/** Time that passes when it is told to. */
+class HandClock implements Clock {
+  #now = 0;
+  readonly timers = new Map<number, { dueAt: number; callback: () => void }>();
+  #last = 0;
+
+  now(): number {
+    return this.#now;
+  }
+  wall(): number {
+    return this.#now;
+  }
+  boot(): number {
+    return this.#now;
+  }
+  random(): number {
+    return 0.5;
+  }
+  uniqueId(): string {
+    return "id";
+  }
+  after(delayMs: number, callback: () => void): { cancel(): void } {
+    const id = ++this.#last;
+    this.timers.set(id, { dueAt: this.#now + delayMs, callback });
+    return { cancel: () => void this.timers.delete(id) };
+  }
+  pass(ms: number): void {
+    this.#now += ms;
+    for (const [id, { dueAt, callback }] of [...this.timers]) {
+      if (dueAt > this.#now) continue;
+      this.timers.delete(id);
+      callback();
+    }
+  }
+}
+
+const silence = (): Promise<never> => new Promise(() => {});
+
+describe("a limited call", () => {
+  it("gives back what the call gives, or throws, at once or later, and leaves no timer", async () => {
+    const clock = new HandClock();
+    const never = new Halt();
+    const call = (what: () => Promise<unknown>): Promise<unknown> => limited(clock, 100, never, "x", what);
+    expect(await call(async () => 1)).toBe(1);
+    await expect(call(() => Promise.reject(new Error("later")))).rejects.toThrow("later");
+    const atOnce = (): Promise<unknown> => {
+      throw new Error("at once");
+    };
+    await expect(call(atOnce)).rejects.toThrow("at once");
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it("ends at its limit, however long the call takes, and tells it to stop", async () => {
+    const clock = new HandClock();
+    let told: Stop | undefined;
+    const call = limited(clock, 100, new Halt(), "asking", (stop) => {
+      told = stop;
+      return silence();
+    });
+    clock.pass(99);
+    expect(told?.aborted).toBe(false);
+    clock.pass(1);
+    expect(told?.aborted).toBe(true);
+    await expect(call).rejects.toMatchObject({ code: "timeout", message: expect.stringContaining("100 ms") });
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it("gives an answer that may lie unread a moment, if it was we who were away", async () => {
+    const clock = new HandClock();
+    let answer: ((value: string) => void) | undefined;
+    const call = limited(clock, 100, new Halt(), "asking", () => new Promise<string>((r) => (answer = r)));
+    clock.pass(5_000);
+    answer?.("here");
+    expect(await call).toBe("here");
+    expect(clock.timers.size).toBe(0);
+    const lost = limited(clock, 100, new Halt(), "asking", silence);
+    clock.pass(5_000);
+    clock.pass(10);
+    await expect(lost).rejects.toMatchObject({ code: "timeout" });
+    expect(clock.timers.size).toBe(0);
+  });
+
+  it("ends with the signal, for its reason; what comes later is nobody's", async () => {
+    const clock = new HandClock();
+    const signal = new Halt();
+    let fail: ((error: Error) => void) | undefined;
+    const call = limited(clock, 100, signal, "asking", () => new Promise((_, reject) => (fail = reject)));
+    const why = new Error("enough");
+    signal.halt(why);
+    await expect(call).rejects.toBe(why);
+    fail?.(new Error("late")); // would be an unhandled rejection, and a red test
+    let called = false;
+    const next = limited(clock, 100, signal, "asking", async () => (called = true));
+    await expect(next).rejects.toBe(why);
+    expect([called, clock.timers.size]).toEqual([false, 0]);
+  });
+});
+
+describe("options with a signal that is made when it is asked for", () => {
+  it("abort with the call, also in a copy, and for whoever asks late", async () => {
+    const halt = new Halt();
+    const options = lazyOptions(halt);
+    expect(stopOf(options)).toBe(halt);
+    const copy = { ...options };
+    const { signal } = options;
+    expect([signal.aborted, copy.signal === signal]).toEqual([false, true]);
+    const why = new Error("enough");
+    halt.halt(why);
+    expect([signal.aborted, signal.reason]).toEqual([true, why]);
+    expect(lazyOptions(halt).signal.reason).toBe(why);
+  });
+
+  it("are of no matter where somebody brings a signal", async () => {
+    const { signal } = new AbortController();
+    expect(stopOf({ signal })).toBe(signal);
+    expect(stopOf({ ...lazyOptions(new Halt()), signal })).toBe(signal);
+    const given = await bounded(new HandClock(), 100, new Halt(), "x", async (one) => one);
+    expect(given).toBeInstanceOf(AbortSignal);
+  });
+});
