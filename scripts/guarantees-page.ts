@@ -1,5 +1,5 @@
 /** docs/guarantees.md, made from what the backends declare. */
-import type { Room } from "../src/open.js";
+import type { BackendEntry } from "../src/seam/entry.js";
 import type { Guarantees } from "../src/seam/backend.js";
 
 const EXCLUSION: Record<Guarantees["exclusion"], string> = {
@@ -40,9 +40,9 @@ function legend(title: string, words: Record<string, string>, used: ReadonlySet<
   return [`## ${title}`, "", ...lines, ""].join("\n");
 }
 
-export async function guaranteesPage(rooms: readonly Room[]): Promise<string> {
+export async function guaranteesPage(backends: readonly BackendEntry[]): Promise<string> {
   const rows = await Promise.all(
-    rooms
+    backends
       .toSorted((a, b) => a.name.localeCompare(b.name, "en"))
       .map(async ({ name, example, guarantees }) => ({ name, example, guarantees: await guarantees() })),
   );

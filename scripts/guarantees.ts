@@ -1,6 +1,6 @@
 /** Writes docs/guarantees.md: `npm run guarantees`. */
 import { writeFileSync } from "node:fs";
-import { rooms } from "../src/open.js";
+import { backends } from "../src/backends/registry.js";
 import { guaranteesPage } from "./guarantees-page.js";
 
-writeFileSync("docs/guarantees.md", await guaranteesPage(rooms));
+writeFileSync("docs/guarantees.md", await guaranteesPage(backends));

@@ -7,8 +7,8 @@
  * of those into a failure.
  *
  * A test file belongs to a store if a part of its path is the store's name
- * (test/etcd/…, test/conformance/etcd.test.ts). The stores are the rooms in
- * src/backends; programs that tests need besides are reported in the same way.
+ * (test/etcd/…, test/conformance/etcd.test.ts). The stores are the folders
+ * of src/backends; programs that tests need besides are reported in the same way.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -17,13 +17,10 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** Not stores, but absent on many machines too: the browser that the page is tested in. */
 const PROGRAMS = ["chromium"];
-const NOT_A_STORE = new Set(["open"]);
 
-function rooms() {
-  const names = readdirSync(`${root}/src/backends`, { withFileTypes: true }).map((entry) =>
-    entry.name.replace(/\.ts$/, ""),
-  );
-  return names.filter((name) => !NOT_A_STORE.has(name));
+function backends() {
+  const entries = readdirSync(`${root}/src/backends`, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
 }
 
 function results() {
@@ -67,7 +64,7 @@ const required = (process.env["CONCLAVE_REQUIRE"] ?? "")
   .split(",")
   .map((name) => name.trim())
   .filter((name) => name !== "");
-const stores = [...new Set([...rooms(), ...PROGRAMS, ...required])].sort();
+const stores = [...new Set([...backends(), ...PROGRAMS, ...required])].sort();
 const problems = [];
 
 console.log("\nStores, and programs that tests need");

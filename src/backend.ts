@@ -9,6 +9,7 @@ export type {
   Guarantees,
   Hold,
   Leader,
+  Listing,
   ObserveOptions,
   Revocation,
   Session,
@@ -26,5 +27,7 @@ export { recordBackend } from "./record/backend.js";
 export type { RecordBackendOptions } from "./record/backend.js";
 export { decodeLease, encodeLease, textLeases } from "./record/codec.js";
 export type { LeaseRecord } from "./record/lease.js";
-export { openBackend, registerBackend } from "./open.js";
-export type { BackendOpener, OpenOptions, RegisterOptions } from "./open.js";
+export { registerBackend } from "./backends/registry.js";
+export type { BackendOpener, RegisterOptions } from "./backends/registry.js";
+export { openBackend } from "./open.js";
+export type { OpenOptions } from "./seam/entry.js";

@@ -9,6 +9,7 @@ export type {
   Guarantees,
   Hold,
   Leader,
+  Listing,
   ObserveOptions,
   Revocation,
   Session,
@@ -37,5 +38,8 @@ export type { RecordBackendOptions } from "./record/backend.js";
 export { textLeases } from "./record/codec.js";
 export type { LeaseRecord } from "./record/lease.js";
 export { memoryBackend } from "./backends/memory/index.js";
-export { openBackend, openElection, registerBackend } from "./open.js";
-export type { BackendOpener, OpenElectionOptions, OpenOptions, RegisterOptions } from "./open.js";
+export { registerBackend } from "./backends/registry.js";
+export type { BackendOpener, RegisterOptions } from "./backends/registry.js";
+export { openBackend, openElection } from "./open.js";
+export type { OpenElectionOptions } from "./open.js";
+export type { OpenOptions } from "./seam/entry.js";

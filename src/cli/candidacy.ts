@@ -3,6 +3,8 @@ import { hostname } from "node:os";
 import type { Command } from "commander";
 import type { Backend } from "../seam/backend.js";
 import { Election } from "../election/election.js";
+import { backends } from "../backends/registry.js";
+import { formatDuration } from "../terminal/duration.js";
 import { durationOption } from "./options.js";
 
 export interface CandidacyOptions {
@@ -26,7 +28,7 @@ export function addTimingOptions(command: Command): Command {
     .addOption(
       durationOption(
         "--ttl, --lease-duration",
-        "how long office lasts without a sign of life (default 10s; Kubernetes 15s)",
+        `how long leadership lasts without a renewal (default 10s${otherwise("ttlMs")})`,
       ),
     )
     .addOption(
@@ -38,9 +40,17 @@ export function addTimingOptions(command: Command): Command {
     .addOption(
       durationOption(
         "--renew-deadline",
-        "stop acting this long after the last renewal (default ttl less 15 %; Kubernetes 10s)",
+        `stop acting this long after the last renewal (default ttl less 15 %${otherwise("renewDeadlineMs")})`,
       ),
     );
+}
+
+/** Backends whose default is another one. */
+function otherwise(name: "ttlMs" | "renewDeadlineMs"): string {
+  const others = backends.flatMap(({ title, timing }) =>
+    timing?.[name] === undefined ? [] : [{ title, ms: timing[name] }],
+  );
+  return others.map(({ title, ms }) => `; ${title} ${formatDuration(ms)}`).join("");
 }
 
 export function addValueOption(command: Command): Command {

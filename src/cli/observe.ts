@@ -1,17 +1,13 @@
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
 import type { Command } from "commander";
-import { encodeKey } from "../backends/file/names.js";
 import { Election } from "../election/election.js";
-import { checkName } from "../kit/names.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import { errorLine, leaderLine } from "../terminal/lines.js";
 import { openLog } from "../terminal/log.js";
 import { durationOption } from "./options.js";
 import { isDumb, output } from "../terminal/output.js";
 import { stopOnSignals } from "./signals.js";
-import { addStoreOptions, openStore } from "./store.js";
-import type { Store, StoreOptions } from "./store.js";
+import { addStoreOptions, listed, openStore } from "./store.js";
+import type { StoreOptions } from "./store.js";
 import { watchTable } from "./watch.js";
 
 interface ObserveOptions extends StoreOptions {
@@ -25,7 +21,7 @@ Examples:
   $ conclave observe nightly-bill
   $ conclave observe nightly-bill --json | while read -r line; do echo "$line"; done
   $ conclave observe --watch nightly-bill mailer
-  $ conclave observe --watch                       all elections of a directory
+  $ conclave observe --watch                       all elections of the store
 
 The first line is the present state, then comes every change that is seen; a fast change can be skipped.
 With --watch one table is drawn again in place; without a terminal that can do that, lines are printed all the same.
@@ -36,8 +32,8 @@ export function addObserve(program: Command, done: (code: number) => void): void
   const command = program
     .command("observe")
     .summary("follow who leads")
-    .description("Follows who leads, without standing.")
-    .argument("[NAME...]", "the elections; with --watch on files, all of them if none is named");
+    .description("Follows who leads, without campaigning.")
+    .argument("[NAME...]", "the elections; with --watch, all that the store lists if none is named");
   addStoreOptions(command)
     .addOption(
       durationOption(
@@ -57,20 +53,23 @@ async function observe(names: readonly string[], options: ObserveOptions): Promi
   if (new Set(names).size !== names.length) throw new UsageError("the same election is named twice");
   const store = await openStore(options);
   await using _backend = store.backend;
-  if (names.length === 0 && store.directory === undefined)
-    throw new UsageError("name the elections: only those in a directory can be listed");
   using stop = stopOnSignals();
   const { signal } = stop;
   const retryMs = options.retryPeriod;
+  const chosen = names.length > 0 ? names : await listed(store, signal);
   if (options.watch === true && options.json !== true && process.stdout.isTTY && !isDumb()) {
     output().line(`elections live in ${store.where}`);
-    const all = async (): Promise<readonly string[]> => (names.length > 0 ? names : await listed(store));
+    let known = chosen;
+    const all = async (): Promise<readonly string[]> => {
+      // A store that cannot be asked now is asked again with the next drawing.
+      if (names.length === 0) known = await listed(store, signal).catch(() => known);
+      return known;
+    };
     await watchTable({ store, names: all, retryMs, terminal: process.stdout, signal });
     return EXIT.ok;
   }
   const log = openLog(options.json === true ? "json" : "text", output(), "conclave");
   log.note(`elections live in ${store.where}`);
-  const chosen = names.length > 0 ? names : await listed(store);
   if (chosen.length === 0) throw new UsageError(`there is no election in ${store.where} yet: name one`);
   // All of them first: a name or a duration that is refused is bad usage, and nothing is followed.
   const elections = chosen.map((name) => new Election({ name, backend: store.backend, retryMs }));
@@ -90,24 +89,5 @@ async function lines(election: Election, options: ObserveOptions, signal: AbortS
   } catch (error) {
     log.line(errorLine(name, null, null, error));
     throw error;
-  }
-}
-
-/**
- * The elections of a directory whose names can be read off it; very long ones
- * are stored as a hash. Folders that no election could have made are left out.
- */
-async function listed({ directory }: Store): Promise<string[]> {
-  if (directory === undefined) return [];
-  const names = await readdir(join(directory, "elections")).catch(() => []);
-  return names.flatMap(nameOf).sort();
-}
-
-function nameOf(folder: string): string[] {
-  try {
-    const name = checkName(decodeURIComponent(folder.slice(2)));
-    return encodeKey(name) === folder ? [name] : [];
-  } catch {
-    return [];
   }
 }

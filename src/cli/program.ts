@@ -13,15 +13,17 @@ import { output } from "../terminal/output.js";
 import { addRun } from "./run.js";
 import { redact } from "../terminal/secrets.js";
 import { addServe } from "./serve.js";
+import { addStatus } from "./status.js";
 import { similarFlag } from "./suggest.js";
 
 const HELP = `
 Examples:
   $ conclave demo                          three candidates, in this terminal
-  $ conclave run nightly-bill --ttl 10s    stand for office
+  $ conclave run nightly-bill --ttl 10s    campaign, and say who leads
   $ conclave exec nightly-bill -- ./bill.sh  run a command while leading
   $ conclave leader nightly-bill --json    who leads?
-  $ conclave observe --watch               all elections here, as a table
+  $ conclave status                        all elections here, and who leads them
+  $ conclave observe --watch               the same, as a table that is drawn again
   $ conclave lock deploy -- ./deploy.sh    one at a time
   $ conclave cron '0 9 * * *' calls -- ./call.sh    once, on all machines together
   $ conclave serve nightly-bill --ui       the same over HTTP, and as a page
@@ -78,6 +80,7 @@ function build(done: (code: number) => void): Command {
   addRun(program, done);
   addExec(program, done);
   addLeader(program, done);
+  addStatus(program, done);
   addObserve(program, done);
   addLock(program, done);
   addCron(program, done);

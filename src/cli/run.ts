@@ -10,7 +10,7 @@ import type { LogFormat } from "../terminal/log.js";
 import { durationOption } from "./options.js";
 import { output } from "../terminal/output.js";
 import { stopOnSignals } from "./signals.js";
-import { addStoreOptions, hasKubernetes, openStore } from "./store.js";
+import { addElectionFlags, addStoreOptions, electionFlags, electionsNamed, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
 const DEFAULT_NAME = "leader-election-demo";
@@ -41,8 +41,7 @@ export function addRun(program: Command, done: (code: number) => void): void {
     .argument("[NAME]", `the election (default "${DEFAULT_NAME}")`);
   addIdOption(command).option("--lock-name <name>", "the election; the same as NAME");
   addStoreOptions(command);
-  if (hasKubernetes())
-    command.option("--lease-lock-name <name>", "Kubernetes: name of the Lease; the same as NAME");
+  addElectionFlags(command);
   addTimingOptions(command)
     .addOption(durationOption("--work-every", "do a piece of work this often while leading (default never)"))
     .addOption(
@@ -86,9 +85,12 @@ async function run(name: string | undefined, options: RunOptions): Promise<numbe
   }
 }
 
-function electionName(name: string | undefined, { lockName, leaseLockName }: RunOptions): string {
-  const given = new Set([name, lockName, leaseLockName].filter((text) => text !== undefined));
-  if (given.size > 1)
-    throw new UsageError("NAME, --lock-name and --lease-lock-name are the same thing and differ: give one");
+function electionName(name: string | undefined, options: RunOptions): string {
+  const given = new Set([name, options.lockName, ...electionsNamed(options)]);
+  given.delete(undefined);
+  if (given.size > 1) {
+    const flags = ["--lock-name", ...electionFlags().map((flag) => `--${flag.name}`)].join(" and ");
+    throw new UsageError(`NAME, ${flags} are the same thing and differ: give one`);
+  }
   return [...given][0] ?? DEFAULT_NAME;
 }

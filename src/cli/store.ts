@@ -1,96 +1,117 @@
-/** The flags that say where elections live, shared by all commands. */
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+/** The flags that say where elections live, shared by all commands. What they are called, each backend says itself. */
 import type { Command } from "commander";
-import { openDirectory } from "../backends/file/index.js";
-import { fileOptions } from "../backends/file/url.js";
-import { openBackend, rooms } from "../open.js";
-import type { OpenOptions } from "../open.js";
+import { backends, examples, ownBackend } from "../backends/registry.js";
+import { systemClock } from "../kit/clock.js";
+import { isConclaveError } from "../kit/errors.js";
+import { bounded } from "../kit/wait.js";
+import { openBackend, schemeOf } from "../open.js";
 import type { Backend } from "../seam/backend.js";
+import type { BackendEntry, OpenOptions, StoreFlag, StoreFlags } from "../seam/entry.js";
 import { UsageError } from "../terminal/failure.js";
-import { importModules } from "./import.js";
+import { output } from "../terminal/output.js";
 import { rememberSecrets, showUrl } from "../terminal/secrets.js";
+import { importModules } from "./import.js";
+
+/** Longest that a list of elections may take. */
+const LIST_MS = 10_000;
 
 export interface StoreOptions {
   readonly backend?: string;
-  readonly lockDir?: string;
-  readonly kubeconfig?: string;
-  readonly leaseLockNamespace?: string;
-  /** Names the election, and by that the store too. */
-  readonly leaseLockName?: string;
   /** Modules that register backends of their own. */
   readonly import?: readonly string[];
+  /** Flags of single backends (see {@link BackendEntry.flags}), under the names that commander gives them. */
+  readonly [flag: string]: unknown;
 }
 
 export interface Store {
   readonly backend: Backend;
   /** For people; no secrets in it. */
   readonly where: string;
-  /** Of the elections, if they live in files. */
-  readonly directory?: string;
 }
 
 export function addStoreOptions(command: Command): Command {
-  const examples = rooms.map(({ example }) => example).join(", ");
   command
-    .option("--backend <url>", `where elections live: ${examples} (env CONCLAVE_BACKEND; default file:)`)
-    .option("--lock-dir <dir>", "files in this directory; the same as --backend file:///dir")
+    .option("--backend <url>", `where elections live: ${examples()} (env CONCLAVE_BACKEND; default file:)`)
     .option(
       "--import <module>",
       "load this module first: one that registers a backend of your own (may be given several times)",
       (module: string, before: readonly string[] = []) => [...before, module],
     );
-  if (!hasKubernetes()) return command;
-  // The names that operators know from other tools.
-  return command
-    .option("--kubeconfig <path>", "Kubernetes: the configuration to use")
-    .option("--lease-lock-namespace <namespace>", "Kubernetes: where the Lease lives");
+  for (const flag of backends.flatMap(({ flags }) => flags?.where ?? [])) addFlag(command, flag);
+  return command;
 }
 
-export function hasKubernetes(): boolean {
-  return rooms.some(({ schemes }) => schemes.includes("kubernetes"));
+/** Flags by which single backends name the election. */
+export function addElectionFlags(command: Command): Command {
+  for (const flag of electionFlags()) addFlag(command, flag);
+  return command;
 }
 
-/** Opens what the flags or the environment name. What cannot be used is refused here, before anyone stands. */
+/** What those flags say. */
+export function electionsNamed(options: StoreOptions): string[] {
+  return electionFlags().flatMap((flag) => valueOf(options, flag) ?? []);
+}
+
+/** Opens what the flags or the environment name. What cannot be used is refused here, before anyone campaigns. */
 export async function openStore(options: StoreOptions, open: OpenOptions = {}): Promise<Store> {
   const url = backendUrl(options);
   await importModules(options.import ?? []);
-  if (!url.startsWith("file:")) return { backend: await openBackend(url, open), where: showUrl(url) };
   const backend = await openBackend(url, open);
-  const chosen = fileOptions(new URL(url));
-  const where = await openDirectory(chosen);
-  const remark = chosen.directory === undefined ? " (the default directory)" : "";
-  return { backend, where: `${where}${remark}`, directory: where };
+  const entry = ownBackend(schemeOf(url));
+  return { backend, where: entry?.where === undefined ? showUrl(url) : await entry.where(new URL(url)) };
+}
+
+/** The elections of a store; more than can be listed is said on stderr. */
+export async function listed({ backend, where }: Store, signal: AbortSignal): Promise<readonly string[]> {
+  const { list } = backend;
+  if (list === undefined) throw new UsageError("name the elections: this store cannot list them");
+  const what = `listing the elections in ${where}`;
+  const found = await bounded(systemClock, LIST_MS, signal, what, (limited) =>
+    list.call(backend, { signal: limited }),
+  );
+  if (!found.complete)
+    output(process.stderr).line(`there are more elections in ${where} than these ${found.names.length}`);
+  return found.names;
 }
 
 /** The one place that the flags, or else the environment, name. */
 export function backendUrl(options: StoreOptions): string {
-  const { backend, lockDir, kubeconfig, leaseLockNamespace } = options;
-  const named = {
-    "--backend": backend,
-    "--lock-dir": lockDir,
-    "--kubeconfig or --lease-lock-namespace": kubeconfig ?? leaseLockNamespace,
-  };
-  const given = Object.entries(named).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  const { backend } = options;
+  const flagged = backends.filter(({ flags }) =>
+    flags?.where.some((flag) => valueOf(options, flag) !== undefined),
+  );
+  const given = [...(backend === undefined ? [] : ["--backend"]), ...flagged.map(flagNames)];
   if (given.length > 1) throw new UsageError(`${given.join(" and ")} all say where: give one`);
-  if (lockDir !== undefined) return directoryUrl(lockDir);
-  if (backend === undefined && (options.leaseLockName ?? kubeconfig ?? leaseLockNamespace) !== undefined) {
-    return kubernetesUrl(options);
-  }
+  const named =
+    flagged[0] ?? backends.find(({ flags }) => flags?.election && valueOf(options, flags.election));
+  if (backend === undefined && named?.flags !== undefined) return flagUrl(named.flags, options);
   const text = backend ?? (process.env["CONCLAVE_BACKEND"] || "file:");
   rememberSecrets(text);
   return text;
 }
 
-function directoryUrl(directory: string): string {
-  if (directory === "" || resolve(directory) === resolve("/")) {
-    throw new UsageError("--lock-dir must name a directory of its own");
+function flagUrl(flags: StoreFlags, options: StoreOptions): string {
+  try {
+    return flags.url(Object.fromEntries(flags.where.map((flag) => [flag.name, valueOf(options, flag)])));
+  } catch (error) {
+    throw isConclaveError(error) && error.code === "invalid" ? new UsageError(error.message) : error;
   }
-  return pathToFileURL(resolve(directory)).href;
 }
 
-function kubernetesUrl({ kubeconfig, leaseLockNamespace }: StoreOptions): string {
-  const url = new URL(`kubernetes:///${encodeURIComponent(leaseLockNamespace ?? "")}`);
-  if (kubeconfig !== undefined) url.searchParams.set("kubeconfig", resolve(kubeconfig));
-  return url.href;
+function flagNames({ flags }: BackendEntry): string {
+  return (flags?.where ?? []).map(({ name }) => `--${name}`).join(" or ");
+}
+
+export function electionFlags(): StoreFlag[] {
+  return backends.flatMap(({ flags }) => flags?.election ?? []);
+}
+
+function addFlag(command: Command, { name, argument, help }: StoreFlag): void {
+  command.option(`--${name} <${argument}>`, help);
+}
+
+/** Under the name that commander gives it: `--lock-dir` is `lockDir`. */
+function valueOf(options: StoreOptions, { name }: StoreFlag): string | undefined {
+  const value = options[name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())];
+  return typeof value === "string" ? value : undefined;
 }

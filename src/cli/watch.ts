@@ -116,7 +116,7 @@ function rowAfter(row: TableRow, leader: Leader | null, now: number): TableRow {
     leader: leader?.candidate ?? null,
     token,
     since: news ? since : row.since,
-    changes: row.changes + (first || !news ? 0 : 1),
+    changes: (row.changes ?? 0) + (first || !news ? 0 : 1),
     trouble: null,
   };
 }

@@ -6,12 +6,11 @@
  * Not promised: secrecy from the command. It runs as the same user, and that
  * user may look at the wrapper.
  */
+import { secretVariables } from "../backends/registry.js";
 import { MARK_VARIABLE } from "./procfs.js";
 
 /** Ours, among them the backend's URL, which may hold a password. */
 const OWN = /^CONCLAVE_/;
-/** What rooms read passwords from. Variables that only name a file or an address are no secrets, and stay. */
-const SECRETS: ReadonlySet<string> = new Set(["ETCD_USERNAME", "ETCD_PASSWORD"]);
 
 export interface Office {
   readonly election: string;
@@ -27,8 +26,9 @@ export function commandEnvironment(
   run = 1,
 ): Record<string, string> {
   const left: Record<string, string> = {};
+  const secrets = secretVariables();
   for (const [name, value] of Object.entries(env)) {
-    const withheld = (OWN.test(name) || SECRETS.has(name)) && !keep.has(name);
+    const withheld = (OWN.test(name) || secrets.has(name)) && !keep.has(name);
     if (value !== undefined && !withheld) left[name] = value;
   }
   return {

@@ -12,6 +12,7 @@ import type {
   Guarantees,
   Hold,
   Leader,
+  Listing,
   ObserveOptions,
   TimingDefaults,
 } from "../seam/backend.js";
@@ -19,6 +20,7 @@ import type { Entry, RecordStore } from "../seam/table.js";
 import type { Clock } from "../seam/clock.js";
 import { readClocks, systemClock } from "../kit/clock.js";
 import { isConclaveError } from "../kit/errors.js";
+import { listing } from "../kit/listing.js";
 import { bounded, sleep } from "../kit/wait.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord, Observation } from "./lease.js";
@@ -75,6 +77,7 @@ class RecordBackend implements BackendWithRecords {
   readonly guarantees: Guarantees;
   readonly timing: TimingDefaults | undefined;
   readonly records: RecordStore;
+  readonly list?: (options: CallOptions) => Promise<Listing>;
   readonly #leases: RecordStore<LeaseRecord>;
   readonly #clock: Clock;
   readonly #wakeJitterMs: number;
@@ -95,6 +98,8 @@ class RecordBackend implements BackendWithRecords {
     this.timing = options.timing;
     this.records = options.records;
     this.#leases = soundLeases(options.leases);
+    const { list } = this.#leases;
+    if (list) this.list = async (call) => list(call).then(({ names, complete }) => listing(names, complete));
     this.#clock = options.clock ?? systemClock;
     this.#seen = new Recent(this.#clock);
     this.#shown = new Recent(this.#clock);

@@ -75,13 +75,14 @@ function decodeToken(token: unknown): bigint | null | undefined {
 export function textLeases(store: RecordStore): RecordStore<LeaseRecord> {
   const decoded = (entry: Entry | null): Entry<LeaseRecord> | null =>
     entry === null ? null : { ...entry, record: decodeLease(entry.record) };
-  const { watch, abandoned } = store;
+  const { watch, abandoned, list } = store;
   return {
     read: async (key, options) => decoded(await store.read(key, options)),
     write: async (key, expected, record, options) =>
       decoded(await store.write(key, expected, encodeLease(record), options)),
     ...(watch && { watch: (key, wake, options) => watch.call(store, key, wake, options) }),
     ...(abandoned && { abandoned: (key, version, options) => abandoned.call(store, key, version, options) }),
+    ...(list && { list: (options) => list.call(store, options) }),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
 }

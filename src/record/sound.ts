@@ -4,7 +4,7 @@ import type { LeaseRecord } from "./lease.js";
 import { believed } from "./lease.js";
 
 export function soundLeases(store: RecordStore<LeaseRecord>): RecordStore<LeaseRecord> {
-  const { watch, abandoned } = store;
+  const { watch, abandoned, list } = store;
   return {
     read: async (key, options) => {
       const entry = await store.read(key, options);
@@ -13,6 +13,7 @@ export function soundLeases(store: RecordStore<LeaseRecord>): RecordStore<LeaseR
     write: (key, expected, record, options) => store.write(key, expected, record, options),
     ...(watch && { watch: (key, wake, options) => watch.call(store, key, wake, options) }),
     ...(abandoned && { abandoned: (key, version, options) => abandoned.call(store, key, version, options) }),
+    ...(list && { list: (options) => list.call(store, options) }),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
 }

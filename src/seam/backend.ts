@@ -162,6 +162,14 @@ export interface Claim {
   readonly token: bigint;
 }
 
+/** Elections that a store knows of. */
+export interface Listing {
+  /** Sorted. Whether somebody leads them is another question. */
+  readonly names: readonly string[];
+  /** `false`: there are more than can be listed. */
+  readonly complete: boolean;
+}
+
 /** A store that elections take place on. Implemented by each store, used by core alone. */
 export interface Backend extends AsyncDisposable {
   readonly name: string;
@@ -191,6 +199,12 @@ export interface Backend extends AsyncDisposable {
    * it to be sure.
    */
   release?(claim: Claim, options: CallOptions): Promise<"released" | "not-held">;
+  /**
+   * Which elections there are, as far as the store's keys show it; absent where
+   * they do not. For people and pages: an election may be missing that has just
+   * begun, or listed although nobody has stood in it for long.
+   */
+  list?(options: CallOptions): Promise<Listing>;
 }
 
 /** A backend that also keeps records. */

@@ -1,5 +1,5 @@
 /** A table of versioned records: what a store with compare-and-swap offers. `recordBackend` turns it into a backend. */
-import type { CallOptions } from "./backend.js";
+import type { CallOptions, Listing } from "./backend.js";
 
 /** One version of a stored record. */
 export interface Entry<R = string> {
@@ -60,4 +60,6 @@ export interface RecordStore<R = string> extends AsyncDisposable {
    * Asked several times a second while waiting: it must be cheap.
    */
   abandoned?(key: string, version: bigint, options: CallOptions): Promise<boolean>;
+  /** The keys there are records of, at most ten thousand. Absent where the store cannot tell. */
+  list?(options: CallOptions): Promise<Listing>;
 }

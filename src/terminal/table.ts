@@ -1,4 +1,4 @@
-/** The table of `observe --watch`: pure text, made to fit a terminal. */
+/** The table of `status` and `observe --watch`: pure text, made to fit a terminal. */
 import { printable } from "../kit/printable.js";
 import { clockTime } from "./output.js";
 
@@ -9,7 +9,8 @@ export interface TableRow {
   readonly token: string | null;
   /** Epoch milliseconds; `null`: not known. */
   readonly since: number | null;
-  readonly changes: number;
+  /** Seen since it was watched; without it there is no such column. */
+  readonly changes?: number;
   /** The store could not be asked. */
   readonly trouble: string | null;
 }
@@ -23,9 +24,15 @@ export function tableLines(
   now: number,
   size: { readonly columns: number; readonly rows: number },
 ): string[] {
-  const cells = [HEAD, ...rows.map((row) => cellsOf(row, now))];
-  const widths = HEAD.map((_, column) => Math.max(...cells.map((row) => lengthOf(row[column]!))));
-  const lines = cells.map((row) => row.map((cell, column) => pad(cell, widths[column]!)).join(GAP));
+  const head = rows.some(({ changes }) => changes !== undefined) ? HEAD : HEAD.slice(0, -1);
+  const cells = [head, ...rows.map((row) => cellsOf(row, now))];
+  const widths = head.map((_, column) => Math.max(...cells.map((row) => lengthOf(row[column]!))));
+  const lines = cells.map((row) =>
+    row
+      .slice(0, head.length)
+      .map((cell, column) => pad(cell, widths[column]!))
+      .join(GAP),
+  );
   const troubles = rows.flatMap(({ election, trouble }) =>
     trouble === null ? [] : [`${election}: ${trouble}`],
   );
@@ -38,7 +45,7 @@ export function tableLines(
 function cellsOf({ election, leader, token, since, changes }: TableRow, now: number): string[] {
   const who = leader === undefined ? "?" : (leader ?? "nobody");
   const when = since === null ? "" : `${clockTime(since, false)} (${elapsed(now - since)})`;
-  return [election, who, token ?? "", when, String(changes)].map(printable);
+  return [election, who, token ?? "", when, String(changes ?? "")].map(printable);
 }
 
 /** `12s`, `2m 10s`, `3h 2m`, `5d 3h` */

@@ -96,6 +96,6 @@ describe("conclave observe --watch", () => {
     expect(none.err).toMatch(/missing required argument 'NAME'/);
     const memory = await conclave(["observe", "--watch", "--backend", "memory:"]);
     expect(memory.code).toBe(2);
-    expect(memory.err).toMatch(/name the elections/);
+    expect(memory.err).toMatch(/there is no election .* name one/);
   });
 });

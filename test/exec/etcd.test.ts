@@ -5,14 +5,13 @@
  */
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { rooms } from "../../src/open.js";
 import { Duel, mixed } from "./faults.js";
 import { lacking, Network } from "./network.js";
 import { isAlive, program, scratch, until, Wrapped } from "./wrapped.js";
 
 const LONG = process.env["CONCLAVE_LONG"] === "1";
 const FAULTS = LONG ? { cut: 50, kill: 50, stop: 20 } : { cut: 3, kill: 3, stop: 2 };
-const reason = rooms.some(({ name }) => name === "etcd") ? lacking() : "there is no etcd room";
+const reason = lacking();
 
 describe.skipIf(reason !== undefined)(
   `two hosts and an etcd${reason === undefined ? "" : ` (skipped: ${reason})`}`,

@@ -33,7 +33,7 @@ const FOLDERS: Record<string, Folder> = {
   backends: { folders: ["seam", "kit", "record"], node: true },
   // Lazily, and only to read a kubeconfig.
   "backends/kubernetes": { folders: ["seam", "kit", "record"], node: true, npm: ["yaml"] },
-  "backends/registry": { folders: ["seam", "kit"], node: [] },
+  "backends/registry": { folders: ["seam", "kit", "backends/*"], node: [] },
   open: { folders: [...LIBRARY, "backends/*"], node: true },
   fencing: { folders: ["seam", "api", "kit"], node: true },
   cron: { folders: [...LIBRARY, "fencing"], node: [], npm: ["croner"] },

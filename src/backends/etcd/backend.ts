@@ -8,6 +8,7 @@ import type {
   Guarantees,
   Hold,
   Leader,
+  Listing,
   ObserveOptions,
 } from "../../seam/backend.js";
 import type { RecordStore } from "../../seam/table.js";
@@ -21,6 +22,7 @@ import { EtcdHold } from "./hold.js";
 import { Keys } from "./keys.js";
 import { KeyLayout, type Layout, QueueLayout, type Standing } from "./layouts.js";
 import { LeasePool } from "./lease-pool.js";
+import { listElections } from "./list.js";
 import { observeLeader } from "./observe.js";
 import { releaseClaim } from "./release-claim.js";
 import { EtcdRecords } from "./records.js";
@@ -45,6 +47,8 @@ const WITHDRAW_MS = 500;
 const CLOSE_MS = 2_000;
 /** Longest a request for a claim may take; the caller's signal may end it sooner. */
 const CLAIM_MS = 5_000;
+/** Longest one page of a listing may take. */
+const LIST_MS = 5_000;
 
 export class EtcdBackend implements BackendWithRecords {
   readonly name = "etcd";
@@ -145,6 +149,12 @@ export class EtcdBackend implements BackendWithRecords {
     const identify = (kv: KeyValue, limits: CallLimits): Promise<string> =>
       this.#identify(election, kv, limits);
     return releaseClaim({ client: this.#client, range, identify }, claim, { signal, limitMs: CLAIM_MS });
+  }
+
+  async list({ signal }: CallOptions): Promise<Listing> {
+    this.#assertOpen();
+    const nameOf = (key: string): string | undefined => this.#layout.electionOf(key);
+    return listElections(this.#client, this.#keys, nameOf, { signal, limitMs: LIST_MS });
   }
 
   /** Our own candidates we know; others have left a card, unless another program wrote the key: then it is its lease. */

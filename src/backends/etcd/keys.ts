@@ -49,6 +49,25 @@ export class Keys {
     return `${this.#root}${CARDS}${hex(lease)}/${name}`;
   }
 
+  /** All keys below the prefix. */
+  all(): { readonly key: string; readonly rangeEnd: string } {
+    if (this.#root === "") return { key: "\0", rangeEnd: "\0" }; // etcd's way to say "every key"
+    return { key: this.#root, rangeEnd: `${this.#root.slice(0, -1)}0` }; // "0" follows "/"
+  }
+
+  /** Name of the election whose own key this is (layout of one key). */
+  nameOf(key: string): string | undefined {
+    if (!key.startsWith(this.#root)) return undefined;
+    const name = key.slice(this.#root.length);
+    return [RECORDS, CARDS].some((taken) => name.startsWith(taken)) ? undefined : name;
+  }
+
+  /** Name of the election in whose queue this key stands. */
+  queueOf(key: string): string | undefined {
+    const slash = key.lastIndexOf("/");
+    return HEX_LEASE.test(key.slice(slash + 1)) ? this.nameOf(key.slice(0, Math.max(0, slash))) : undefined;
+  }
+
   record(name: string): string {
     return this.#root + RECORDS + name;
   }

@@ -26,6 +26,8 @@ export interface Layout {
   stand(standing: Standing): Promise<boolean>;
   /** Where to look for the leader. */
   leaderRange(election: string): { readonly key: string; readonly rangeEnd?: string };
+  /** The election that a key belongs to; `undefined` if it is no candidate's. */
+  electionOf(key: string): string | undefined;
   /** How the leader is called whose key this is. */
   leaderId(election: string, kv: KeyValue): string;
 }
@@ -41,6 +43,10 @@ export class QueueLayout implements Layout {
 
   seatKey(election: string, leaseHex: string): string {
     return this.#keys.queue(election).key + leaseHex;
+  }
+
+  electionOf(key: string): string | undefined {
+    return this.#keys.queueOf(key);
   }
 
   leaderRange(election: string): { readonly key: string; readonly rangeEnd: string } {
@@ -139,6 +145,10 @@ export class KeyLayout implements Layout {
 
   seatKey(election: string): string {
     return this.#keys.election(election);
+  }
+
+  electionOf(key: string): string | undefined {
+    return this.#keys.nameOf(key);
   }
 
   leaderRange(election: string): { readonly key: string } {

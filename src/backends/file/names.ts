@@ -29,6 +29,16 @@ export function encodeKey(key: string): string {
   return `h-${createHash("sha256").update(bytes).digest("hex")}`;
 }
 
+/** The key of a directory; `undefined` if it is stored as a hash, or no key could have made it. */
+export function decodeKey(folder: string): string | undefined {
+  try {
+    const key = decodeURIComponent(folder.slice(2));
+    return encodeKey(key) === folder ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * The first record of an empty directory bears this fixed name and its number
  * inside: candidates that find the directory empty draw different numbers from

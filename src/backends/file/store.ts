@@ -4,19 +4,21 @@
  * exists, so of all who build on one record exactly one succeeds.
  */
 import { join } from "node:path";
-import type { CallOptions } from "../../seam/backend.js";
+import type { CallOptions, Listing } from "../../seam/backend.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
 import type { Clock } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
+import { listing } from "../../kit/listing.js";
 import { onAbort, sharedController, untilAborted } from "../../kit/wait.js";
 import { Recent } from "../../record/recent.js";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import type { OpenedDirectory } from "./directory.js";
 import { explain } from "./faults.js";
+import { errnoOf } from "./fs.js";
 import type { FileSystem } from "./fs.js";
 import type { Room } from "./guarded.js";
 import { trusted } from "./guarded.js";
-import { encodeKey, FIRST, freshNumber, parseNumber } from "./names.js";
+import { decodeKey, encodeKey, FIRST, freshNumber, parseNumber } from "./names.js";
 import type { Host, ProcessRule } from "./processes.js";
 import type { Found } from "./records.js";
 import { Records } from "./records.js";
@@ -135,16 +137,35 @@ export class FileStore implements RecordStore {
     }
   }
 
+  /** Very long names are stored as a hash and cannot be read off the directory. */
+  async list({ signal }: CallOptions): Promise<Listing> {
+    const opened = await this.#directory(signal);
+    return explain("listing the records", signal, async () => {
+      const folders = await this.#fs.list(join(opened.path, this.#shelf)).catch((error: unknown) => {
+        if (errnoOf(error) === "ENOENT") return []; // nobody has written yet
+        throw error;
+      });
+      return listing(
+        folders.flatMap((folder) => decodeKey(folder) ?? []),
+        true,
+      );
+    });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed.abort();
   }
 
-  async #open(key: string, signal: AbortSignal): Promise<{ records: Records; opened: OpenedDirectory }> {
+  async #directory(signal: AbortSignal): Promise<OpenedDirectory> {
     signal.throwIfAborted();
     if (this.#closed.signal.aborted) {
       throw new ConclaveError("state", "the file store is closed; open a new backend");
     }
-    const opened = await untilAborted(signal, this.#room.open());
+    return untilAborted(signal, this.#room.open());
+  }
+
+  async #open(key: string, signal: AbortSignal): Promise<{ records: Records; opened: OpenedDirectory }> {
+    const opened = await this.#directory(signal);
     const path = join(opened.path, this.#shelf, encodeKey(key));
     let records = this.#records.get(key);
     if (records?.path !== path) this.#records.set(key, (records = new Records(this.#fs, path)));

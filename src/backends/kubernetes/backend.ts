@@ -8,20 +8,23 @@ import type {
   Guarantees,
   Hold,
   Leader,
+  Listing,
   ObserveOptions,
 } from "../../seam/backend.js";
 import type { RecordStore } from "../../seam/table.js";
 import type { Clock } from "../../seam/clock.js";
 import { invalid } from "../../kit/errors.js";
+import { listing, MOST_LISTED } from "../../kit/listing.js";
 import { recordBackend } from "../../record/backend.js";
 import type { ApiClient } from "./http.js";
-import { checkLeaseName } from "./lease.js";
+import { checkLeaseName, fields } from "./lease.js";
 import { Leases } from "./leases.js";
 import { Office } from "./office.js";
 import { checkLabel } from "./route.js";
 import type { PodLabel } from "./route.js";
 import { LeaseStore } from "./store.js";
-import { TextStore } from "./texts.js";
+import { isText, TextStore } from "./texts.js";
+import { TIMING } from "./timing.js";
 
 /** What elections on Kubernetes promise. */
 export const GUARANTEES: Guarantees = {
@@ -31,9 +34,6 @@ export const GUARANTEES: Guarantees = {
   succession: "unordered",
   ttl: { minMs: 1000, stepMs: 1000 },
 };
-
-/** client-go's own defaults: LeaseDuration, RenewDeadline, RetryPeriod. */
-export const TIMING = { ttlMs: 15_000, renewMs: 2_000, renewDeadlineMs: 10_000, retryMs: 2_000 } as const;
 
 /** client-go waits RetryPeriod x [1, 2.2) between two looks. */
 const POLL_JITTER = 1.2;
@@ -55,6 +55,7 @@ export class KubernetesBackend implements BackendWithRecords {
   /** Where the Leases are. */
   readonly namespace: string;
   readonly #parts: KubernetesParts;
+  readonly #allLeases: Leases;
   readonly #store: LeaseStore;
   readonly #engine: BackendWithRecords;
   /** Offices that were not left: an expired one is when its candidate stands again. */
@@ -64,6 +65,7 @@ export class KubernetesBackend implements BackendWithRecords {
     const { client, clock, namespace } = parts;
     const leases = new Leases(client, namespace);
     this.#parts = parts;
+    this.#allLeases = leases;
     this.namespace = namespace;
     this.#store = new LeaseStore(clock, leases);
     this.records = new TextStore(clock, leases);
@@ -102,6 +104,21 @@ export class KubernetesBackend implements BackendWithRecords {
 
   async release(claim: Claim, options: CallOptions): Promise<"released" | "not-held"> {
     return this.#engine.release!(claim, options);
+  }
+
+  /** Every Lease of the namespace that holds no text of ours: by client-go's rules each is an election. */
+  async list(options: CallOptions): Promise<Listing> {
+    const names: string[] = [];
+    let next: string | undefined;
+    do {
+      const page = await this.#allLeases.list(next, options);
+      for (const lease of page.leases) {
+        const { name, annotations } = fields(lease["metadata"]);
+        if (typeof name === "string" && !isText(fields(annotations))) names.push(name);
+      }
+      ({ next } = page);
+    } while (next !== undefined && names.length < MOST_LISTED);
+    return listing(names, next === undefined);
   }
 
   observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null> {

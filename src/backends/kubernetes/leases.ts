@@ -1,4 +1,7 @@
-/** The requests an election needs: get, create, update, patch and watch of one Lease. No list, no delete. */
+/**
+ * The requests an election needs: get, create, update, patch and watch of one
+ * Lease. Only whoever asks which elections there are needs the right to list.
+ */
 import type { IncomingMessage } from "node:http";
 import type { CallOptions } from "../../seam/backend.js";
 import { ConclaveError } from "../../kit/errors.js";
@@ -7,6 +10,9 @@ import type { Answer, ApiClient } from "./http.js";
 import type { Fields, LeaseObject } from "./lease.js";
 import { fields, parseLease } from "./lease.js";
 import type { PatchStep } from "./patch.js";
+
+/** Small: a Lease may carry a value of many kilobytes. */
+const PAGE = 100;
 
 export class Leases {
   readonly #client: ApiClient;
@@ -76,6 +82,23 @@ export class Leases {
     return this.#client.open({ method: "GET", path: `${this.#path()}?${query.toString()}`, what }, signal);
   }
 
+  /** One page of the Leases of the namespace, and how to ask for the next. */
+  async list(
+    next: string | undefined,
+    { signal }: CallOptions,
+  ): Promise<{ readonly leases: readonly Fields[]; readonly next: string | undefined }> {
+    const what = `listing the Leases of namespace ${this.namespace}`;
+    const query = new URLSearchParams({ limit: String(PAGE), ...(next !== undefined && { continue: next }) });
+    const call = { method: "GET", path: `${this.#path()}?${query.toString()}`, what } as const;
+    const list = jsonOf(await this.#client.json(call, signal), what);
+    const items = list["items"];
+    const more = fields(list["metadata"])["continue"];
+    return {
+      leases: Array.isArray(items) ? items.map(fields) : [],
+      next: typeof more === "string" && more !== "" ? more : undefined,
+    };
+  }
+
   #path(name?: string): string {
     const base = `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(this.namespace)}/leases`;
     return name === undefined ? base : `${base}/${encodeURIComponent(name)}`;
@@ -83,16 +106,18 @@ export class Leases {
 }
 
 function parsed(answer: Answer, what: string): LeaseObject {
+  return parseLease(jsonOf(answer, what));
+}
+
+function jsonOf(answer: Answer, what: string): Fields {
   if (answer.status >= 400) throw failure(what, refusalOf(answer.status, answer.body));
-  let value: unknown;
   try {
-    value = JSON.parse(answer.body);
+    return fields(JSON.parse(answer.body));
   } catch (error) {
     throw new ConclaveError("unavailable", `${what}: the answer is not JSON; is this an API server?`, {
       cause: error,
     });
   }
-  return parseLease(value);
 }
 
 /** One line of a watch. */

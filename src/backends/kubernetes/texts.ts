@@ -19,6 +19,11 @@ const WRITE_ANNOTATION = "conclave/write";
 /** All annotations of an object together must stay below 256 KiB. */
 const LARGEST_TEXT = 200 * 1024;
 
+/** Whether a Lease holds such a text. It is no election. */
+export function isText(annotations: Fields): boolean {
+  return annotations[KEY_ANNOTATION] !== undefined;
+}
+
 export class TextStore implements RecordStore {
   readonly #clock: Clock;
   readonly #leases: Leases;

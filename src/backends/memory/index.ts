@@ -4,7 +4,7 @@
  *
  * Candidates exclude each other only if they share the backend object.
  */
-import type { BackendWithRecords, CallOptions } from "../../seam/backend.js";
+import type { BackendWithRecords, CallOptions, Listing } from "../../seam/backend.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
 import type { Clock } from "../../seam/clock.js";
 import { systemClock } from "../../kit/clock.js";
@@ -47,6 +47,11 @@ class MemoryStore implements RecordStore {
         resolve();
       });
     });
+  }
+
+  async list({ signal }: CallOptions): Promise<Listing> {
+    signal.throwIfAborted();
+    return { names: [...this.#entries.keys()], complete: true };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

@@ -11,6 +11,7 @@ import { elections } from "./election.js";
 import { expiry } from "./expiry.js";
 import { grant } from "./grant.js";
 import { guarantees } from "./guarantees.js";
+import { listing } from "./listing.js";
 import { lost } from "./lost.js";
 import { names } from "./names.js";
 import { observe } from "./observe.js";
@@ -37,6 +38,7 @@ export const groups: readonly Group[] = [
   observe,
   names,
   records,
+  listing,
   watching,
   amnesia,
   elections,

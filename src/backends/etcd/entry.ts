@@ -1,0 +1,13 @@
+import type { BackendEntry } from "../../seam/entry.js";
+
+export const etcd: BackendEntry = {
+  name: "etcd",
+  title: "etcd",
+  schemes: ["etcd", "etcds"],
+  example: "etcd://host:2379,host:2379/prefix",
+  // Variables that only name a file or an address are no secrets.
+  secrets: ["ETCD_USERNAME", "ETCD_PASSWORD"],
+  open: async (url) => (await import("./index.js")).openEtcd(url),
+  openText: async (url) => (await import("./index.js")).openEtcd(url),
+  guarantees: async () => (await import("./index.js")).etcdBackend({ env: {} }).guarantees,
+};

@@ -1,0 +1,18 @@
+import type { Backend } from "../../seam/backend.js";
+import type { BackendEntry } from "../../seam/entry.js";
+
+/** Two who name the same URL mean the same store, and must not both lead: one for the process. */
+const opened = new Map<string, Promise<Backend>>();
+
+export const memory: BackendEntry = {
+  name: "memory",
+  title: "memory",
+  schemes: ["memory"],
+  example: "memory:",
+  open: (url) => {
+    const backend = opened.get(url.href) ?? import("./index.js").then(({ memoryBackend }) => memoryBackend());
+    opened.set(url.href, backend);
+    return backend;
+  },
+  guarantees: async () => (await import("./index.js")).memoryBackend().guarantees,
+};
