@@ -29,7 +29,20 @@ export function hasProc(): boolean {
   return proc;
 }
 
+let hides: boolean | undefined;
+
+/** Whether /proc is mounted with `hidepid`: then what it does not show may exist, also an undumpable process of our own user. */
+export function hidesProcesses(): boolean {
+  try {
+    hides ??= /^\S+ \/proc proc \S*hidepid=/m.test(readFileSync("/proc/self/mounts", "latin1"));
+  } catch {
+    hides = true;
+  }
+  return hides;
+}
+
 export function readStat(pid: number): Stat | Unread {
+  if (isAbsent(pid)) return "gone";
   const file = read(pid, "stat");
   if (typeof file === "string") return file;
   const { text } = file;
@@ -67,6 +80,8 @@ export function readMarks(pid: number): readonly string[] | Unread {
 export function readLocksLimit(pid: number | "self"): bigint | null | Unread {
   const file = read(pid, "limits");
   if (typeof file === "string") return file;
+  // Nothing to read: it is ending.
+  if (file.text === "") return "gone";
   const hard = /^Max file locks\s+\S+\s+(\d+)/m.exec(file.text)?.[1];
   return hard === undefined ? null : BigInt(hard);
 }
@@ -101,6 +116,15 @@ export function allPids(): number[] {
 /** Differs between two processes that had the same number one after the other. `undefined`: gone. */
 export function identityOf(pid: number): number | undefined {
   return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.ino;
+}
+
+/** Most numbers are those of processes that have ended. This finds out without an exception, which takes ten times as long. */
+function isAbsent(pid: number): boolean {
+  try {
+    return identityOf(pid) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 function numberIn(path: string, pattern: RegExp): number | undefined {

@@ -1,7 +1,7 @@
 /** Whether one process is of a command, by what /proc shows of it. */
 import { carriesLimit } from "./limit-mark.js";
-import { readLocksLimit, readMarks, readStat } from "./procfs.js";
-import type { Stat } from "./procfs.js";
+import { hidesProcesses, readLocksLimit, readMarks, readStat } from "./procfs.js";
+import type { Stat, Unread } from "./procfs.js";
 import { probe } from "./signals.js";
 
 /** By what the processes of a command are recognised. */
@@ -29,26 +29,26 @@ export function recognise(
   isKin: (stat: Stat) => boolean,
 ): Recognition {
   const stat = readStat(pid);
-  if (stat === "denied" || stat === "gone") return { verdict: unseen(pid) };
+  if (stat === "denied" || stat === "gone") return { verdict: unseen(pid, stat) };
   if (stat.dead) return { verdict: "gone" };
   if (stat.started < since) return { verdict: "foreign" };
-  if (isKin(stat) || hasLimit(pid, limit)) return { verdict: "ours", pgrp: stat.pgrp };
+  if (isKin(stat)) return { verdict: "ours", pgrp: stat.pgrp };
+  const own = limit === undefined ? null : readLocksLimit(pid);
+  // It is ending, and may have started another: that it does not show our limit any more does not make it foreign.
+  if (own === "gone") return { verdict: "gone" };
+  if (typeof own === "bigint" && carriesLimit(own, limit!)) return { verdict: "ours", pgrp: stat.pgrp };
   const marks = readMarks(pid);
   if (marks === "gone") return { verdict: "gone" };
   // Its limit was readable and not ours. Without one nothing speaks for or against it.
-  if (marks === "denied") return { verdict: limit === undefined ? unseen(pid) : "foreign" };
+  if (marks === "denied") return { verdict: limit === undefined ? unseen(pid, marks) : "foreign" };
   // By the environment alone, which can be copied: its group is not taken for ours.
   return { verdict: marks.includes(mark) ? "ours" : "foreign" };
 }
 
-function hasLimit(pid: number, limit: bigint | undefined): boolean {
-  if (limit === undefined) return false;
-  const own = readLocksLimit(pid);
-  return typeof own === "bigint" && carriesLimit(own, limit);
-}
-
-/** A process that /proc does not show. Mounted with `hidepid` it hides undumpable ones of our own user too. */
-function unseen(pid: number): Verdict {
+/** A process of which /proc does not show this. */
+function unseen(pid: number, why: Unread): Verdict {
+  // To ask the kernel about each of thousands that have ended takes long.
+  if (why === "gone" && !hidesProcesses()) return "gone";
   const found = probe(pid);
   if (found === "exists") return "unknown";
   return found === "forbidden" ? "foreign" : "gone";
@@ -56,6 +56,7 @@ function unseen(pid: number): Verdict {
 
 export function isLiving(pid: number): boolean {
   const stat = readStat(pid);
+  if (stat === "gone" && !hidesProcesses()) return false;
   if (stat === "denied" || stat === "gone") return probe(pid) !== "gone";
   return !stat.dead;
 }

@@ -5,6 +5,7 @@
  * host starts processes, not on how many it runs. All of /proc is read only
  * where the kernel does not tell, or after a long time without a look.
  */
+import { PidQueue } from "./pid-queue.js";
 import { isBetween, rangeOf } from "./pid-range.js";
 import { allPids, identityOf, lastPid, readName, ticksSinceBoot } from "./procfs.js";
 import type { Stat } from "./procfs.js";
@@ -45,24 +46,26 @@ export class ProcessTracker {
   readonly #absent = new Map<number, { readonly since: number; due: number }>();
   /** Examined when all of /proc was read. */
   readonly #foreign = new Map<number, number>();
-  /** Numbers up to this one were examined. `undefined`: the kernel does not tell. */
+  /** Numbers up to this one were examined, or wait for it. `undefined`: the kernel does not tell. */
   #cursor: number | undefined;
   #root: number | undefined;
   #rootSeen = false;
-  /** What the last look had no time for. */
-  #backlog: Generator<number, void> | undefined;
-  #readAll = false;
+  /** Numbers that were handed out and that no look had time for. */
+  readonly #waiting: PidQueue;
+  /** What is left of a read of all /proc. */
+  #listing: Generator<number, void> | undefined;
   #quiet = 0;
   #catchUpMs = 0;
   #lookMs = 0;
   #pruneAt = PRUNE_AT;
   readonly #since = ticksSinceBoot();
-
   readonly #lastPid: () => number | undefined;
 
   /** To be made before the command is started. `last`: for tests. */
   constructor(traces: Traces, last: () => number | undefined = lastPid) {
     this.#traces = traces;
+    // Without the limit a process may be known by its parent only: then parents come first.
+    this.#waiting = new PidQueue(traces.limit === undefined);
     this.#lastPid = last;
     this.#cursor = last();
   }
@@ -80,7 +83,7 @@ export class ProcessTracker {
 
   /** How long it takes, lately, to examine all that is new. */
   get lookMs(): number {
-    return this.#lookMs;
+    return Math.max(this.#lookMs, this.#catchUpMs);
   }
 
   /** Groups that hold processes of the command. */
@@ -95,43 +98,55 @@ export class ProcessTracker {
   look(found: (pid: number) => void = () => {}): News {
     const since = performance.now();
     if (this.#known.size + this.#groups.size > this.#pruneAt) this.#prune();
-    const whole = this.#backlog === undefined;
-    this.#backlog ??= this.#numbers();
+    const whole = !this.#hasMore;
+    this.#addNew();
+    // One that ended unseen, in a look before or while all of /proc was read, may have started another since.
+    const proof = whole && this.#listing === undefined;
     let news: News = "none";
     for (let at = since; at - since < LONGEST_LOOK_MS; at = performance.now()) {
-      const { done, value: pid } = this.#backlog.next();
-      if (done === true) {
-        this.#backlog = undefined;
-        break;
-      }
-      const verdict = this.#examine(pid);
+      const pid = this.#next();
+      if (pid === undefined) break;
+      const verdict = this.#file(pid);
       if (verdict === "ours") found(pid);
       // /proc lists what exists; a number of our own counting may be on its way there.
       if (verdict === "gone" && this.#cursor !== undefined) this.#absent.set(pid, { since: at, due: at + 1 });
       if (verdict === "ours" || (verdict === "gone" && news === "none")) news = verdict;
     }
     if (this.#examineAbsent(found, (due) => due <= since)) news = "ours";
-    return this.#conclude(news, whole, performance.now() - since);
-  }
-
-  /** `whole`: this look began with the first of the numbers. */
-  #conclude(news: News, whole: boolean, tookMs: number): News {
-    this.#catchUpMs += tookMs;
-    if (this.#backlog !== undefined) return news === "ours" ? news : "more";
+    this.#catchUpMs += performance.now() - since;
+    if (this.#hasMore) return news === "ours" ? news : "more";
     this.#lookMs = Math.max(this.#catchUpMs, this.#lookMs / 2);
     this.#catchUpMs = 0;
-    // One that ended unseen, in a look before or while all of /proc was read, may have started another since.
-    const proof = whole && !this.#readAll;
     return news === "none" && !proof ? "gone" : news;
   }
 
-  /** Numbers that were handed out since the last time, or all that exist. */
-  *#numbers(): Generator<number, void> {
+  get #hasMore(): boolean {
+    return !this.#waiting.isEmpty || this.#listing !== undefined;
+  }
+
+  /** Takes note of the numbers that were handed out since the last time, or begins to read all of /proc. */
+  #addNew(): void {
     const last = this.#cursor === undefined ? undefined : this.#lastPid();
     const range = last === undefined ? undefined : rangeOf(this.#cursor!, last);
-    if (last !== undefined) this.#cursor = last;
-    this.#readAll = range === undefined;
-    yield* range ?? this.#unseen();
+    if (range !== undefined && this.#waiting.hasSpaceFor(range.length)) {
+      this.#cursor = last;
+      for (const pid of range) this.#forget(pid);
+      this.#waiting.add(range);
+    } else if (this.#listing === undefined) {
+      if (last !== undefined) this.#cursor = last;
+      // Those that exist are in /proc, too.
+      this.#waiting.clear();
+      this.#listing = this.#unseen();
+    }
+  }
+
+  #next(): number | undefined {
+    const waiting = this.#waiting.take();
+    if (waiting !== undefined) return waiting;
+    const listed = this.#listing?.next().value ?? undefined;
+    if (listed === undefined) this.#listing = undefined;
+    else this.#forget(listed);
+    return listed;
   }
 
   /**
@@ -140,10 +155,11 @@ export class ProcessTracker {
    */
   kill(limitMs: number): boolean {
     const end = performance.now() + limitMs;
-    for (const group of this.#groups) signalGroup(group, "SIGKILL");
+    const killed = new Set(this.#groups);
+    for (const group of killed) signalGroup(group, "SIGKILL");
     for (const pid of this.#known) signalProcess(pid, "SIGKILL");
     for (let quiet = 0; quiet < this.#quietLooks;) {
-      const news = this.look((pid) => this.#end(pid));
+      const news = this.look((pid) => this.#end(pid, killed));
       if (news === "none") return true;
       quiet = news === "gone" ? quiet + 1 : 0;
       if (performance.now() > end) return false;
@@ -183,9 +199,10 @@ export class ProcessTracker {
     return [...this.#unknown].map((pid) => `${pid} (${readName(pid)})`);
   }
 
-  /** The group too, at one stroke: a process of a group cannot slip away by starting another. */
-  #end(pid: number): void {
-    for (const group of this.#groups) signalGroup(group, "SIGKILL");
+  /** Its group too, at one stroke: a process of a group cannot slip away by starting another. `killed`: groups that were. */
+  #end(pid: number, killed: Set<number>): void {
+    for (const group of this.#groups) if (!killed.has(group)) signalGroup(group, "SIGKILL");
+    for (const group of this.#groups) killed.add(group);
     signalProcess(pid, "SIGKILL");
   }
 
@@ -232,13 +249,17 @@ export class ProcessTracker {
     return "gone";
   }
 
-  /** A number that was handed out: perhaps again, and then to another process. */
-  #examine(pid: number): Verdict {
+  /**
+   * A number that was handed out, perhaps again: the process that had it has ended. So has its group, because the number
+   * of a group is not handed out while the group exists.
+   */
+  #forget(pid: number): void {
     this.#absent.delete(pid);
-    // The number of a group is not handed out again while the group exists: that group is no more.
-    if (pid === this.#root && !this.#rootSeen) this.#rootSeen = true;
-    else this.#groups.delete(pid);
-    return this.#file(pid);
+    const first = pid === this.#root && !this.#rootSeen;
+    this.#rootSeen ||= first;
+    if (first) return;
+    this.#known.delete(pid);
+    this.#groups.delete(pid);
   }
 
   /** Files `pid` under what it is now. */

@@ -19,6 +19,8 @@ import type { FromWatchdog, Leave, Order, Stopped } from "./wire.js";
 const TICK_MS = 100;
 /** Looking for processes may take this share of the time. */
 const LOOK_SHARE = 0.05;
+/** Never less often: on an overloaded host a look takes long, and the longer the pause the more there is to find. */
+const LONGEST_PAUSE_MS = 200;
 /** Sooner while there is more to examine than a look has time for. */
 const CATCH_UP_MS = 20;
 const FIRST_LOOK_MS = 2;
@@ -147,7 +149,8 @@ export class Ward {
   #look(): void {
     if (performance.now() < this.#nextLook) return;
     const all = this.#containment.look();
-    this.#nextLook = performance.now() + (all ? this.#containment.lookMs / LOOK_SHARE : CATCH_UP_MS);
+    const pause = all ? Math.min(this.#containment.lookMs / LOOK_SHARE, LONGEST_PAUSE_MS) : CATCH_UP_MS;
+    this.#nextLook = performance.now() + pause;
   }
 
   /** Kills, and again whatever turns up, until nothing of it lives. */

@@ -1,7 +1,7 @@
 /** What is found of a command in /proc, with real processes. */
 import { spawn, spawnSync } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { carriesLimit, newLimitMark } from "../../src/exec/limit-mark.js";
@@ -115,6 +115,32 @@ describe.skipIf(lacking !== undefined)(`the processes of a command (${lacking ??
     expect(tracker.state()).toBe("alive");
     await gone(tracker);
     expect(isAlive(child.pid!)).toBe(false);
+  });
+
+  it("are found at once behind thousands of numbers that wait to be examined", async () => {
+    const limit = newLimitMark(null)!;
+    const readings = [Math.max(1, lastPid()! - 30_000)];
+    const tracker = new ProcessTracker({ mark: "none", limit }, () => readings.pop() ?? lastPid());
+    const words = [`--locks=${limit}:${limit}`, "sleep", "20"];
+    const child = spawn("prlimit", words, { detached: true, stdio: "ignore" });
+    started.push(child);
+    await until(() => readLocksLimit(child.pid!) === limit);
+    const found: number[] = [];
+    // Others may be started meanwhile: it is among the newest, not the very newest.
+    for (let looks = 0; looks < 5; looks++) tracker.look((pid) => void found.push(pid));
+    expect(found).toEqual([child.pid]);
+  });
+
+  it("by their parent alone: parents are examined before their children", async () => {
+    const told = join(scratch(), "pid");
+    const orphan = `open(my $f, '>', '${told}'); print $f $$; close $f; exec(qw(/usr/bin/env -i setsid sleep 20))`;
+    const { tracker, child } = start(`fork and _exit(0); setsid; fork or do { ${orphan} }; sleep 20`);
+    await exited(child);
+    const pid = (): number => (existsSync(told) ? Number(readFileSync(told, "utf8")) : 0);
+    await until(() => pid() > 0 && readFileSync(`/proc/${pid()}/comm`, "utf8") === "sleep\n");
+    await until(() => tracker.look() !== "more");
+    await gone(tracker);
+    expect(isAlive(pid())).toBe(false);
   });
 
   it("by the environment alone: found while it keeps it", async () => {

@@ -7,6 +7,7 @@ import { commandEnvironment, markOf, watchdogEnvironment } from "../../src/exec/
 import { leaveOf, ReceivedDeadline } from "../../src/exec/leave.js";
 import { lookUp } from "../../src/exec/lookup.js";
 import { earlierMs, patienceOf } from "../../src/exec/patience.js";
+import { PidQueue } from "../../src/exec/pid-queue.js";
 import { isFromWatchdog, isToWatchdog } from "../../src/exec/wire.js";
 import { scratch } from "./wrapped.js";
 
@@ -145,5 +146,32 @@ describe("looking a command up", () => {
     expect(lookUp("nothing", path)).toBe(127);
     expect(lookUp(join(directory, "tool"), "")).toBe(0);
     expect(lookUp(join(directory, "tool/x"), "")).toBe(127);
+  });
+});
+
+describe("numbers that wait to be examined", () => {
+  const drain = (queue: PidQueue): (number | undefined)[] => Array.from({ length: 6 }, () => queue.take());
+
+  it("are taken from the newest on, and every second time the oldest", () => {
+    const queue = new PidQueue(false);
+    queue.add([1, 2, 3]);
+    queue.add([4, 5]);
+    expect(drain(queue)).toEqual([5, 1, 4, 2, 3, undefined]);
+    expect(queue.isEmpty).toBe(true);
+  });
+
+  it("are taken in turn where parents must come first", () => {
+    const queue = new PidQueue(true);
+    queue.add([1, 2, 3]);
+    queue.add([4, 5]);
+    expect(drain(queue)).toEqual([1, 2, 3, 4, 5, undefined]);
+  });
+
+  it("are limited", () => {
+    const queue = new PidQueue(false);
+    queue.add(Array.from({ length: 32_000 }, (_, index) => index));
+    expect([queue.hasSpaceFor(768), queue.hasSpaceFor(769)]).toEqual([true, false]);
+    queue.clear();
+    expect([queue.isEmpty, queue.hasSpaceFor(32_768)]).toEqual([true, true]);
   });
 });
