@@ -2,12 +2,14 @@
 import { CANDIDACY_MUTANTS } from "./candidacy-mutants.js";
 import { CRON_MUTANTS } from "./cron-mutants.js";
 import { LEASE_MUTANTS } from "./lease-mutants.js";
+import { MEMORY_MUTANTS } from "./memory-mutants.js";
 import { MUTANTS } from "./mutants.js";
 import type { Mutant } from "./mutants.js";
 
 export const ALL_MUTANTS: readonly Mutant[] = [
   ...MUTANTS,
   ...LEASE_MUTANTS,
+  ...MEMORY_MUTANTS,
   ...CANDIDACY_MUTANTS,
   ...CRON_MUTANTS,
 ];

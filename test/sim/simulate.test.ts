@@ -3,6 +3,7 @@ import { Election } from "../../src/index.js";
 import { FAULT_KINDS, planOf, shrink, simulate, STORE_KINDS } from "../../src/testing/index.js";
 import type { Plan, SubjectFactory } from "../../src/testing/index.js";
 import { ETCD_FAULT_KINDS } from "../../src/testing/sim/etcd-plan.js";
+import { RECORD_FAULT_KINDS } from "../../src/testing/sim/record-plan.js";
 import { useFastAbort, useRealAbort } from "./fast-abort.js";
 import { rejections } from "./rejections.js";
 
@@ -42,7 +43,7 @@ describe("plans", () => {
         expect(fault.t + fault.dur).toBeLessThan(plan.healAtMs);
       }
     }
-    expect(kinds.size).toBe(FAULT_KINDS.length + ETCD_FAULT_KINDS.length);
+    expect(kinds.size).toBe(FAULT_KINDS.length + ETCD_FAULT_KINDS.length + RECORD_FAULT_KINDS.length);
     expect(stores.size).toBe(STORE_KINDS.length);
   });
 });

@@ -16,7 +16,7 @@ import type { Clock } from "../../seam/clock.js";
 import { invalid } from "../../kit/errors.js";
 import { listing, MOST_LISTED } from "../../kit/listing.js";
 import { recordBackend } from "../../record/backend.js";
-import type { ApiClient } from "./http.js";
+import type { Api } from "./http.js";
 import { checkLeaseName, fields } from "./lease.js";
 import { Leases } from "./leases.js";
 import { Office } from "./office.js";
@@ -41,7 +41,7 @@ const POLL_JITTER = 1.2;
 const WAKE_JITTER_MS = 20;
 
 export interface KubernetesParts {
-  readonly client: ApiClient;
+  readonly client: Api;
   readonly clock: Clock;
   readonly namespace: string;
   readonly label: PodLabel | undefined;

@@ -37,7 +37,14 @@ export interface Answer {
   readonly body: string;
 }
 
-export class ApiClient {
+/** What elections ask of an API server. */
+export interface Api {
+  json(call: Call, signal: AbortSignal): Promise<Answer>;
+  open(call: Call, signal: AbortSignal): Promise<IncomingMessage>;
+  close(): void;
+}
+
+export class ApiClient implements Api {
   readonly #access: Access;
   readonly #clock: Clock;
   readonly #agent: HttpAgent;

@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
 import type { CallOptions } from "../../seam/backend.js";
 import { ConclaveError } from "../../kit/errors.js";
 import { failure, refusalOf } from "./failures.js";
-import type { Answer, ApiClient } from "./http.js";
+import type { Answer, Api } from "./http.js";
 import type { Fields, LeaseObject } from "./lease.js";
 import { fields, parseLease } from "./lease.js";
 import type { PatchStep } from "./patch.js";
@@ -15,10 +15,10 @@ import type { PatchStep } from "./patch.js";
 const PAGE = 100;
 
 export class Leases {
-  readonly #client: ApiClient;
+  readonly #client: Api;
   readonly namespace: string;
 
-  constructor(client: ApiClient, namespace: string) {
+  constructor(client: Api, namespace: string) {
     this.#client = client;
     this.namespace = namespace;
   }

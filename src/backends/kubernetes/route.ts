@@ -7,7 +7,7 @@ import type { Clock } from "../../seam/clock.js";
 import { ConclaveError, invalid } from "../../kit/errors.js";
 import { bounded, sleep } from "../../kit/wait.js";
 import { failure, refusalOf } from "./failures.js";
-import type { ApiClient } from "./http.js";
+import type { Api } from "./http.js";
 
 /** The label that the leading pod carries. */
 export const LEADER_LABEL = "conclave/leader";
@@ -22,11 +22,11 @@ export interface PodName {
 }
 
 export class PodLabel {
-  readonly #client: ApiClient;
+  readonly #client: Api;
   readonly #clock: Clock;
   readonly #pod: PodName;
 
-  constructor(client: ApiClient, clock: Clock, pod: PodName) {
+  constructor(client: Api, clock: Clock, pod: PodName) {
     this.#client = client;
     this.#clock = clock;
     this.#pod = pod;

@@ -13,7 +13,7 @@ import { onAbort } from "../../kit/wait.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import { Recent } from "../../record/recent.js";
 import type { Fields, LeaseObject } from "./lease.js";
-import { checkLeaseName, markOf, nextLease, recordOf, termKey } from "./lease.js";
+import { checkLeaseName, markOf, nextLease, publishedTerm, recordOf, termKey } from "./lease.js";
 import type { Leases } from "./leases.js";
 import { leasePatch, sameRecord } from "./patch.js";
 import { Watcher } from "./watcher.js";
@@ -26,7 +26,7 @@ interface Known {
   watcher: Watcher | undefined;
   /** A write on what was known was refused: whatever the watch delivers, the next read asks the server. */
   doubted: boolean;
-  /** The term last seen and the lowest version it was seen at. */
+  /** The term last seen and its token as far as it is known: published, else the lowest version it was seen at. */
   term: { readonly key: string; readonly version: bigint } | undefined;
 }
 
@@ -205,9 +205,10 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
   #learn(known: Known, lease: LeaseObject): void {
     const key = termKey(lease);
     const older = known.lease !== undefined && lease.version < known.lease.version;
+    // A published token is exact, and stays known if someone removes the annotation that published it.
+    const version = publishedTerm(lease)?.token ?? lease.version;
     // The watch may be faster than the answer to the write that began the term: an older sighting still counts.
-    if (known.term?.key === key ? lease.version < known.term.version : !older)
-      known.term = { key, version: lease.version };
+    if (known.term?.key === key ? version < known.term.version : !older) known.term = { key, version };
     if (older) return;
     known.lease = lease;
     known.at = this.#clock.now();

@@ -12,8 +12,8 @@ import type { Plan } from "./plan.js";
 import type { Random } from "./random.js";
 import type { FencedResource } from "./resource.js";
 import { spied } from "./spy.js";
-import { ELECTION } from "./stores.js";
-import type { Connection } from "./stores.js";
+import { ELECTION } from "./store-parts.js";
+import type { Connection } from "./store-parts.js";
 import type { Subject, SubjectTerm } from "./subject.js";
 import { Temper } from "./temper.js";
 
@@ -197,9 +197,18 @@ export class Contestant implements Employer {
       if (!isConclaveError(error) || error.code !== "token-regression") return;
       this.monitor.note(`${this.owner}: ${error.message}`);
       this.#regressions++;
-      if (!this.monitor.forgetful)
+      if (!this.monitor.forgetful && !this.monitor.damaged)
         this.monitor.violate("false-regression", `${this.owner}: ${error.message}`);
     });
+  }
+
+  #checkGranted(token = -1n): void {
+    const highest = this.monitor.highest();
+    if (highest !== undefined && token > highest)
+      this.monitor.violate(
+        "false-token",
+        `${this.owner} saw ${token}, but ${highest} is the highest granted`,
+      );
   }
 
   /** What was read before a pause may be told after it. */
@@ -219,6 +228,7 @@ export class Contestant implements Employer {
           this.monitor.violate("after-close", `${this.owner} after close: observed a leader`);
         this.monitor.note(`${this.owner} sees ${leader === null ? "nobody" : leader.token}`);
         this.sees = leader?.token ?? null;
+        this.#checkGranted(leader?.token);
         if (leader === null) {
           vacated = newest;
           this.#sawNobody();

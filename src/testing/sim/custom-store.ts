@@ -8,8 +8,8 @@ import type { Clock } from "../../seam/clock.js";
 import { Link } from "./network.js";
 import { drawRate, Oscillator } from "./oscillator.js";
 import { Random } from "./random.js";
-import { ordinary, own } from "./stores.js";
-import type { Store, StoreOptions } from "./stores.js";
+import { ordinary, own } from "./store-parts.js";
+import type { Store, StoreOptions } from "./store-parts.js";
 
 /** The way of one process to the store. Every request and every push must go over it. */
 export interface SimulatedWire {

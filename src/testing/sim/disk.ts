@@ -72,6 +72,39 @@ export class Disk {
     }
   }
 
+  /** All directories below this one as they are. The result brings them back, and removes what came since. */
+  backUp(below: string): () => void {
+    const saved = [...this.#directories]
+      .filter(([path]) => path.startsWith(below))
+      .map(([path, { names }]) => [path, new Map(names)] as const);
+    return () => {
+      this.wipe(below);
+      for (const [path, names] of saved)
+        this.#directories.set(path, { names: new Map(names), durable: new Map(names) });
+      for (const [path] of saved) this.#tell(path, "");
+    };
+  }
+
+  /** Removes all directories below this one. */
+  wipe(below: string): void {
+    for (const path of [...this.#directories.keys()])
+      if (path.startsWith(below)) this.#directories.delete(path);
+  }
+
+  /** The names in a directory, as no process sees them: all at one instant. */
+  names(path: string): readonly string[] {
+    return [...(this.#directories.get(path)?.names.keys() ?? [])];
+  }
+
+  content(path: string): Uint8Array | undefined {
+    return this.#find(path)?.data;
+  }
+
+  /** Somebody who may write to the directory puts a file there. */
+  plant(path: string, data: Uint8Array): void {
+    this.#create(path, { data, durable: true });
+  }
+
   /**
    * Names lie in an order of their own (as in a hashed directory), and a reader
    * passes over it in steps. What is created behind it or removed before it gets

@@ -99,6 +99,8 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
       return restore(world, until, arg);
     case "overrun":
       return overrun(world, arg);
+    case "forge":
+      return world.store.forge?.(plan.ttlMs);
   }
 }
 

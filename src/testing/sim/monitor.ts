@@ -39,6 +39,10 @@ export type Rule =
   | "false-vacancy"
   /** A lease was extended for a key that was gone before the question. */
   | "false-extension"
+  /** An observer was told of a token that the store has never granted. */
+  | "false-token"
+  /** The store answered a renewal after it had forgotten the term, and the term went on. */
+  | "late-loss"
   /** A candidate was told that tokens went back, but they had not. */
   | "false-regression"
   /** A leader's loop was blocked beyond its deadline, and nobody followed when its lease would have ended. */
@@ -68,6 +72,13 @@ export interface TermRecord {
   wasHeld: boolean;
   /** Its deadline, by the node's monotonic clock; known from the first renewal on. */
   deadline: number | undefined;
+  /**
+   * What the store lost its memory of: the whole term, so that somebody else may
+   * have been given the same token since, or only its last extension.
+   */
+  forgotten: "nothing" | "extension" | "term";
+  /** When that was, by the node's monotonic clock. */
+  forgottenAt: number;
   /** When its key went, by the node's monotonic clock. */
   goneAt: number | undefined;
   /** True time at which it is over for certain, however slow its clock; known from the first renewal on. */
@@ -102,6 +113,16 @@ export class Monitor {
   vacancy: () => boolean | undefined = () => undefined;
   /** Whether the store still has the office for this token; `undefined` where it cannot tell. */
   holds: (token: bigint) => boolean | undefined = () => undefined;
+  /** No token above this was ever granted; `undefined` where the store cannot tell. */
+  highest: () => bigint | undefined = () => undefined;
+  /**
+   * Somebody has damaged what tells the exact token of a term. Whoever has not
+   * seen it before takes a higher version for it until the leader renews, and
+   * is then told of a regression.
+   */
+  damaged = false;
+  /** Whether whoever reads the record now gets the newest one, for certain. */
+  vouches: () => boolean = () => false;
   /** Whether the key of this token was lost with the store's memory. */
   forgot: (token: bigint) => boolean = () => false;
   /** The store has lost its memory: tokens may begin anew, but not for a candidate that has met a higher one. */
@@ -140,6 +161,8 @@ export class Monitor {
       openedAt: this.scheduler.now,
       wasHeld: true,
       deadline: undefined,
+      forgotten: "nothing",
+      forgottenAt: -Infinity,
       goneAt: undefined,
       overBy: Infinity,
       extendedAt: -Infinity,
@@ -197,11 +220,9 @@ export class Monitor {
     }
   }
 
+  /** The newest: a store that has lost its memory can give a token twice. */
   recordOf(token: bigint, owner: string): TermRecord | undefined {
-    for (const record of this.#byTerm.values()) {
-      if (record.token === token && record.owner === owner) return record;
-    }
-    return undefined;
+    return [...this.#byTerm.values()].findLast((record) => record.token === token && record.owner === owner);
   }
 
   /** Whose token it is, as far as its term has opened. */
@@ -236,7 +257,7 @@ export class Monitor {
         this.violate("held-after-end", `${record.owner} held ${record.token} again after it had not`);
       record.wasHeld = held;
       // A store that has forgotten a leader elects another: until its next renewal the first one cannot know.
-      if (!held || this.forgot(record.token)) continue;
+      if (!held || record.forgotten !== "nothing" || this.forgot(record.token)) continue;
       if (holder !== undefined) {
         this.violate(
           "two-leaders",
@@ -259,14 +280,23 @@ export class Monitor {
   /** The store has lost its memory. */
   lostMemory(): void {
     this.forgetful = true;
-    for (const { token } of this.#open) if (this.forgot(token)) this.gone(token);
+    for (const record of this.#open) {
+      record.forgottenAt = record.node.oscillator.mono(this.scheduler.now);
+      if (record.forgotten !== "term") record.forgotten = "extension";
+      if (!this.forgot(record.token)) continue;
+      record.forgotten = "term";
+      this.gone(record.token);
+    }
   }
 
   /** The store extended this term by a question of this instant, and by the node's own reckoning this much is left of it. */
   extended(record: TermRecord, askedAt: number, leftMs: number): void {
     const { node, goneAt } = record;
-    if (goneAt !== undefined && askedAt > goneAt)
+    // A write that was under way while the store went back can bring the record back.
+    const again = record.forgotten === "term" && !this.forgot(record.token);
+    if (goneAt !== undefined && askedAt > goneAt && !again)
       this.violate("false-extension", `${record.owner} had ${record.token} extended after its key was gone`);
+    if (record.forgotten === "extension" && askedAt > record.forgottenAt) record.forgotten = "nothing";
     record.deadline = node.oscillator.mono(this.scheduler.now) + leftMs;
     record.extendedAt = this.scheduler.now;
     record.overBy = this.scheduler.now + leftMs / SLOWEST_RATE + STOP_SLACK_MS;

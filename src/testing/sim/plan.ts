@@ -8,6 +8,8 @@ import type { CronPlan } from "./cron-plan.js";
 import { addEtcdFaults } from "./etcd-plan.js";
 import type { EtcdFaultKind } from "./etcd-plan.js";
 import { Random } from "./random.js";
+import { addRecordFaults } from "./record-plan.js";
+import type { RecordFaultKind } from "./record-plan.js";
 
 export const STORE_KINDS = ["observer", "timed", "queue", "file"] as const;
 /** Which store the candidates stand before: records timed by observers or by the store, a queue, or files. */
@@ -40,7 +42,7 @@ export const FAULT_KINDS = [
   "burst", // and many of them, one after the other
 ] as const;
 /** Any of them can befall any store; those of etcd alone are drawn apart. */
-export type FaultKind = (typeof FAULT_KINDS)[number] | EtcdFaultKind;
+export type FaultKind = (typeof FAULT_KINDS)[number] | EtcdFaultKind | RecordFaultKind;
 
 export interface Fault {
   /** When, in true milliseconds. */
@@ -92,6 +94,10 @@ export interface Plan {
   readonly ttlShare: number;
   /** The first node is of another release: the others cannot read its records (observer-timed records only). */
   readonly foreign: boolean;
+  /** The records are Leases of an API server (observer-timed records only). Plans of before: no. */
+  readonly lease?: boolean;
+  /** Reads that do not lag say that they are current. Plans of before: no. */
+  readonly vouches?: boolean;
   /** Number of a node whose messages are often late, though not too late; 0 = none. */
   readonly laggard: number;
   /** Whoever is elected publishes many values at once. */
@@ -131,6 +137,7 @@ export interface PlanOptions {
 
 const SCHEDULES = 1 / 6;
 const FICKLE = 0.15;
+const LEASES = 0.25;
 /** With one under way two can wait for it, and be asked about together. */
 const FEWEST_SIDES = 2;
 const MOST_SIDES = 6;
@@ -182,6 +189,8 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     sameId: random.chance(0.3),
     ttlShare: store !== "queue" && random.chance(0.3) ? 0.6 : 1,
     foreign: store === "observer" && random.chance(0.3),
+    lease: store === "observer" && new Random(seed, "lease").chance(LEASES),
+    vouches: new Random(seed, "vouches").chance(0.5),
     laggard: random.chance(0.4) ? random.whole(1, nodes) : 0,
     chatty: random.chance(store === "file" ? 0.3 : 0.05),
     oneKey: store === "queue" && random.chance(0.3),
@@ -193,7 +202,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
       .map((fault) => (cron === null ? fault : retarget(fault, chance)))
       .map((fault) => changeOfMind(fault, standing)),
   };
-  return addEtcdFaults(plan, kinds.includes("suspend"));
+  return addRecordFaults(addEtcdFaults(plan, kinds.includes("suspend")));
 }
 
 /** How often each store is drawn. */

@@ -33,19 +33,69 @@ export interface RecordServerOptions<R> {
   /** Given, the store times leases: how long a record lives. */
   readonly ttlOf?: ((record: R) => number | null) | undefined;
   readonly watch: boolean;
+  /** Whether reads that do not lag say that they are current. */
+  readonly vouches?: boolean;
+  /** Whether reads may lag. Default: while the link is in that trouble. */
+  readonly lags?: boolean;
   /** Told of every write that took effect. */
   readonly onWrite?: (key: string, version: bigint, record: R, process: string) => void;
 }
 
+/** How often a store can be wiped or restored without using a version twice. */
+const MOST_LIVES = 16n;
+
+/** All that a store knew at one moment. */
+interface Snapshot<R> {
+  readonly history: ReadonlyMap<string, readonly Version<R>[]>;
+  readonly revision: bigint;
+}
+
 export class RecordServer<R> {
   readonly #options: RecordServerOptions<R>;
-  readonly #history = new Map<string, Version<R>[]>();
   readonly #watchers = new Set<Watcher>();
+  #history = new Map<string, Version<R>[]>();
   #revision: bigint;
+  #highest: bigint;
+  /** How often it was wiped or restored. */
+  #lives = 0n;
 
   constructor(options: RecordServerOptions<R>) {
     this.#options = options;
-    this.#revision = options.firstVersion;
+    this.#revision = options.firstVersion * MOST_LIVES;
+    this.#highest = this.#revision;
+  }
+
+  /** The highest version there ever was. */
+  get highest(): bigint {
+    return this.#highest;
+  }
+
+  backUp(): Snapshot<R> {
+    const history = new Map([...this.#history].map(([key, versions]) => [key, [...versions]]));
+    return { history, revision: this.#revision };
+  }
+
+  /** The store goes back to an earlier state; without one it has forgotten everything. Leases are given their full time. */
+  restore({ history, revision }: Snapshot<R> = { history: new Map(), revision: 0n }): void {
+    const keys = new Set([...this.#history.keys(), ...history.keys()]);
+    const timed = (each: Version<R>): Version<R> => ({ ...each, expiresAt: this.#expiry(each.record) });
+    this.#history = new Map([...history].map(([key, versions]) => [key, versions.map(timed)]));
+    // Versions are never used twice, as the contract has it, though they go back: every life counts in steps of its own.
+    this.#lives++;
+    this.#revision = revision - (revision % MOST_LIVES) + this.#lives;
+    for (const key of keys) this.#tell(key);
+  }
+
+  /** An operator raises the versions above all there were. */
+  raise(): void {
+    while (this.#revision <= this.#highest) this.#revision += MOST_LIVES;
+  }
+
+  /** Somebody who may write to the store writes this over what is there. */
+  plant(key: string, make: (record: R | undefined) => R | undefined): void {
+    const current = this.#history.get(key)?.at(-1);
+    const record = make(current?.record);
+    if (record !== undefined) this.#write(key, current?.version ?? null, record, "somebody");
   }
 
   /** The truth, as no process sees it. */
@@ -62,7 +112,7 @@ export class RecordServer<R> {
   connect(link: Link): RecordStore<R> {
     const store: RecordStore<R> = {
       read: (key, { signal }) => {
-        const lag = link.staleness();
+        const lag = this.#options.lags === false ? 0 : link.staleness();
         return link.call("read", () => this.#read(key, lag), signal);
       },
       write: (key, expected, record, { signal }) =>
@@ -78,24 +128,32 @@ export class RecordServer<R> {
     const asOf = this.#options.scheduler.now - lagMs;
     for (let i = history.length - 1; i >= 0; i--) {
       const version = history[i];
-      if (version !== undefined && version.time <= asOf) return this.#entry(version);
+      if (version === undefined || version.time > asOf) continue;
+      const entry = this.#entry(version);
+      return this.#options.vouches === true && lagMs === 0 ? { ...entry, current: true } : entry;
     }
     return null;
   }
 
   #write(key: string, expected: bigint | null, record: R, process: string): Entry<R> | null {
-    const { scheduler, oscillator, ttlOf, onWrite } = this.#options;
+    const { scheduler, onWrite } = this.#options;
     const history = this.#history.get(key) ?? [];
     const current = history.at(-1);
     if ((current?.version ?? null) !== expected) return null;
-    const ttlMs = ttlOf?.(record) ?? null;
-    const expiresAt = ttlMs === null ? null : oscillator.mono(scheduler.now) + ttlMs;
-    const version = { time: scheduler.now, version: ++this.#revision, record, expiresAt };
+    const expiresAt = this.#expiry(record);
+    const version = { time: scheduler.now, version: (this.#revision += MOST_LIVES), record, expiresAt };
+    if (this.#revision > this.#highest) this.#highest = this.#revision;
     history.push(version);
     this.#history.set(key, history);
     onWrite?.(key, version.version, record, process);
     this.#tell(key);
     return this.#entry(version);
+  }
+
+  #expiry(record: R): number | null {
+    const { scheduler, oscillator, ttlOf } = this.#options;
+    const ttlMs = ttlOf?.(record) ?? null;
+    return ttlMs === null ? null : oscillator.mono(scheduler.now) + ttlMs;
   }
 
   #entry({ version, record, expiresAt }: Version<R>): Entry<R> {

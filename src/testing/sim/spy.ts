@@ -53,12 +53,34 @@ class SpiedHold implements Hold {
     this.#bootAhead = bootAhead(options.clock);
   }
 
-  async renew(options: CallOptions): Promise<Extension | "lost"> {
-    return this.#extended(await this.#hold.renew(options), options);
+  renew(options: CallOptions): Promise<Extension | "lost"> {
+    return this.#watched(() => this.#hold.renew(options), options);
   }
 
-  async proclaim(value: string, options: CallOptions): Promise<Extension | "lost"> {
-    return this.#extended(await this.#hold.proclaim(value, options), options);
+  proclaim(value: string, options: CallOptions): Promise<Extension | "lost"> {
+    return this.#watched(() => this.#hold.proclaim(value, options), options);
+  }
+
+  async #watched(
+    extend: () => Promise<Extension | "lost">,
+    options: CallOptions,
+  ): Promise<Extension | "lost"> {
+    const askedAt = this.#options.clock.now();
+    try {
+      return this.#extended(await extend(), options);
+    } catch (error) {
+      this.#undecided(error, askedAt);
+      throw error;
+    }
+  }
+
+  /** The store answered, and by its answer the record is another one: where no answer is stale that is a loss. */
+  #undecided(error: unknown, askedAt: number): void {
+    const { monitor, owner } = this.#options;
+    const goneAt = monitor.recordOf(this.token, owner)?.goneAt;
+    if (goneAt === undefined || askedAt <= goneAt || !monitor.vouches()) return;
+    if (error instanceof Error && error.message.includes("changed under the write"))
+      monitor.violate("late-loss", `${owner} was not told that the store has forgotten ${this.token}`);
   }
 
   release(options: CallOptions): Promise<void> {

@@ -23,8 +23,9 @@ import type { Plan } from "./plan.js";
 import { Random } from "./random.js";
 import { FencedResource } from "./resource.js";
 import { Scheduler } from "./scheduler.js";
-import { ELECTION, openStore } from "./stores.js";
-import type { Store, StoreMemory } from "./stores.js";
+import { openStore } from "./stores.js";
+import { ELECTION } from "./store-parts.js";
+import type { Store, StoreMemory } from "./store-parts.js";
 import type { SubjectFactory } from "./subject.js";
 import { Trace } from "./trace.js";
 
@@ -129,6 +130,8 @@ export class World {
     const store = { plan, host: this.host, monitor: this.monitor, wrote, gone };
     this.store = options.store === undefined ? openStore(store) : customStore(store, options.store);
     this.monitor.forgot = (token) => this.store.memory?.forgot(token) ?? false;
+    this.monitor.highest = () => this.store.highest?.();
+    this.monitor.vouches = () => this.store.vouches?.() ?? false;
     this.monitor.ignored = new Set(options.ignore);
     this.monitor.onOpened = (node) => this.#sprung("next", node);
     this.monitor.onStanding = (node) => this.#sprung("stand", node);
@@ -256,7 +259,12 @@ export class World {
   /** Raises the tokens above all there were, or tells all candidates to accept that they begin anew. */
   #operate(memory: StoreMemory, raise: boolean): void {
     this.monitor.note(raise ? "an operator raises the tokens" : "an operator accepts lower tokens");
-    if (raise) return memory.raise();
+    if (raise) {
+      memory.raise();
+      // On files that is to begin anew: whoever led is forgotten.
+      for (const monitor of this.#all) monitor.lostMemory();
+      return;
+    }
     for (const { contestant, sides, node } of this.seats) {
       for (const each of [contestant, ...sides]) {
         if (each === undefined) continue;

@@ -1,0 +1,106 @@
+/** Records as numbered files, on a disk that all processes share. */
+import { decodeEnvelope, encodeEnvelope } from "../../backends/file/envelope.js";
+import { fileBackend } from "../../backends/file/index.js";
+import { encodeKey, FIRST, parseListing } from "../../backends/file/names.js";
+import type { Backend } from "../../seam/backend.js";
+import { leasesOf } from "../../record/backend.js";
+import { decodeLease, encodeLease } from "../../record/codec.js";
+import { Disk, DiskCalls } from "./disk.js";
+import { Random } from "./random.js";
+import { RecordMemory } from "./record-memory.js";
+import { ELECTION, forged, heldToken, meeting, ordinary, own } from "./store-parts.js";
+import type { Store, StoreOptions, Traffic } from "./store-parts.js";
+
+const ROOM = "/sim";
+const SHELF = `${ROOM}/elections/${encodeKey(ELECTION)}`;
+export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
+  const disk = new Disk(host, new Random(plan.seed, "store"));
+  let highest = 0n;
+  const writes: { readonly time: number; readonly vacant: boolean }[] = [];
+  disk.onLink = (path, data, names) => {
+    monitor.note(`store: link ${path}`);
+    const { number, record } = decodeEnvelope(data);
+    if (path.startsWith(SHELF) && number !== null && number > highest) highest = number;
+    if (path.startsWith(`${ROOM}/records/`)) {
+      // A number that came and went can come again; nobody takes it for the newest.
+      const [newest] = parseListing(names).numbers;
+      if (newest === undefined || newest === number) wrote(record);
+      return;
+    }
+    writes.push({ time: host.scheduler.now, vacant: decodeLease(record).holder === null });
+  };
+  const newest = (): bigint | undefined => parseListing(disk.names(SHELF)).numbers[0];
+  const token = (): bigint | undefined => {
+    const number = newest();
+    const data = disk.content(`${SHELF}/${number ?? FIRST}`);
+    if (data === undefined) return undefined;
+    const envelope = decodeEnvelope(data);
+    const version = number ?? envelope.number ?? 0n;
+    return heldToken({ version, record: decodeLease(envelope.record) });
+  };
+  /** Whoever looks now may well see nobody. */
+  const disturbed = (change: () => void): void => {
+    change();
+    writes.push({ time: host.scheduler.now, vacant: true });
+  };
+  const memory = new RecordMemory({
+    wipe: () => disturbed(() => disk.wipe(SHELF)),
+    backUp: () => {
+      const goBack = disk.backUp(SHELF);
+      return () => disturbed(goBack);
+    },
+    // A fresh directory numbers from the clock.
+    raise: () => disturbed(() => disk.wipe(SHELF)),
+    token,
+  });
+  return {
+    ...ordinary,
+    memory,
+    forge: (ttlMs) => {
+      const number = (newest() ?? 0n) + 1n;
+      const record = encodeLease(forged(ttlMs));
+      if (number === 1n) return;
+      disturbed(() => disk.plant(`${SHELF}/${number}`, encodeEnvelope({ number, id: "forged", record })));
+      if (number > highest) highest = number;
+    },
+    highest: () => highest,
+    vouches: () => disk.names(SHELF).length > 0,
+    losePower: () => disk.losePower(),
+    vacancy: () => vacantLately(writes, host.scheduler.now, plan.ttlMs * plan.ttlShare),
+    connect: (clock, process, trouble, purpose) => {
+      const calls = new DiskCalls(process, host, trouble, plan, purpose);
+      const fs = disk.connect(calls);
+      // A system call cannot be called back: what is under way may end, but nothing may be written any more.
+      const backend = fileBackend({ fs, clock, directory: ROOM, deadProcessRule: false });
+      const account = memory.connect(process);
+      const leases = leasesOf(backend);
+      if (leases !== undefined)
+        Object.assign(
+          leases,
+          meeting(leases, (entry) => account.meet(heldToken(entry))),
+        );
+      return { ...own(backend, calls), close: (late) => closeFiles(backend, calls, late) };
+    },
+  };
+}
+
+async function closeFiles(backend: Backend, traffic: Traffic, late: (what: string) => void): Promise<void> {
+  await backend[Symbol.asyncDispose]();
+  traffic.onCall = (what) => void (what === "link" && late("a record was written"));
+}
+
+/** In the last two ttls, was there a vacant record, or a silence long enough to be taken for one by someone? */
+function vacantLately(
+  writes: readonly { readonly time: number; readonly vacant: boolean }[],
+  now: number,
+  ttlMs: number,
+): boolean {
+  let later = now;
+  for (let i = writes.length - 1; i >= 0; i--) {
+    const { time, vacant } = writes[i]!;
+    if (vacant || later - time > ttlMs / 2) return true;
+    if (time < now - 2 * ttlMs) return false;
+    later = time;
+  }
+  return true;
+}

@@ -1,0 +1,146 @@
+/** What every simulated store is made of, and what is asked of it. */
+import type { Backend } from "../../seam/backend.js";
+import type { Entry, RecordStore } from "../../seam/table.js";
+import type { LeaseRecord } from "../../record/lease.js";
+import type { SimClock } from "./clock.js";
+import type { Monitor } from "./monitor.js";
+import type { StoreHost, Trouble } from "./network.js";
+import type { SimProcess } from "./node.js";
+import { drawRate, Oscillator } from "./oscillator.js";
+import type { Plan } from "./plan.js";
+import type { Random } from "./random.js";
+import type { Forgetful } from "./record-memory.js";
+import type { RecordServer } from "./record-server.js";
+
+/** Requests that were made and not answered, and who is told of each. */
+export interface Traffic {
+  readonly pending: number;
+  onCall: ((what: string) => void) | undefined;
+}
+
+export interface Connection {
+  readonly backend: Backend;
+  readonly traffic: Traffic;
+  /** Closes the backend, unless another election of the process still uses it; `late` hears of whatever is left of it. */
+  close(late: (what: string) => void): Promise<void>;
+}
+
+export interface Store {
+  connect(clock: SimClock, process: SimProcess, trouble: Trouble, purpose: string): Connection;
+  /** Whether the office of this token is still recorded; `undefined` if this store cannot tell. */
+  holds(token: bigint): boolean | undefined;
+  /** Whether the office was vacant, or its holder silent, not long ago. Only where reading itself can go wrong. */
+  vacancy?(): boolean;
+  /** All machines lose power at once. */
+  losePower(): void;
+  /** Loses its memory: at once and all of it, or, if asked for now, back to what it knows now whenever the result is called. */
+  readonly memory?: StoreMemory;
+  /** No token above this was ever granted. */
+  highest?(): bigint;
+  /** Whether there is a record, and whoever reads it gets the newest one. */
+  vouches?(): boolean;
+  /** Somebody who may write to the store writes a record with a token that was never granted. */
+  forge?(ttlMs: number): void;
+  /** A deposed leader of the store answers this node's keep-alives until then. */
+  depose(node: string, untilTime: number): void;
+}
+
+/** A store that can be wiped and restored. */
+export interface StoreMemory {
+  wipe(): void;
+  /** Returns how to go back to this moment. */
+  backUp(): () => void;
+  /** An operator raises the store's tokens above all there were. */
+  raise(): void;
+  /** Whether this token's key was lost with the store's memory. */
+  forgot(token: bigint): boolean;
+  /** The highest token that campaigns of this process have met in this election, before the store lost its memory of it. */
+  met(process: SimProcess, election: string): bigint;
+  /** A new candidate, or one that was told to accept lower tokens, has met none. */
+  forgive(process: SimProcess, election: string): void;
+}
+
+export interface StoreOptions {
+  readonly plan: Plan;
+  readonly host: StoreHost;
+  readonly monitor: Monitor;
+  /** The key of this token is gone. */
+  readonly gone: (token: bigint) => void;
+  /** Told of every record, besides those of elections, that became the newest of its key. */
+  readonly wrote: (record: string) => void;
+}
+
+/** The one election all candidates stand in. */
+export const ELECTION = "sim";
+
+export const ordinary: Omit<Store, "connect"> = {
+  losePower: () => {},
+  depose: () => {},
+  holds: () => undefined,
+};
+
+/** The store's own clock runs at its own rate too. */
+export function ownClock(plan: Plan, random: Random): Oscillator {
+  return new Oscillator(drawRate(plan.rates, random), { mono: 0, boot: 0, wall: 0 });
+}
+
+/** A backend that serves one election alone. */
+export function own(backend: Backend, traffic: Traffic): Connection {
+  return { backend, traffic, close: (late) => closeBackend(backend, traffic, late) };
+}
+
+export async function closeBackend(
+  backend: Backend,
+  traffic: Traffic,
+  late: (what: string) => void,
+): Promise<void> {
+  await backend[Symbol.asyncDispose]();
+  await Promise.resolve();
+  if (traffic.pending > 0) late(`${traffic.pending} requests are still waited for`);
+  traffic.onCall = (what) => late(`the store was asked: ${what}`);
+}
+
+/** Of a vacant record an observer is told nothing, and a forged one holds nothing. */
+export function heldToken({ version, record: { holder, token } }: Entry<LeaseRecord>): bigint | undefined {
+  if (holder === null || (token ?? version) > version) return undefined;
+  return token ?? version;
+}
+
+/** The token of the record that is there, if somebody holds it: only the very record that a term stands on counts. */
+export function tokenIn<R>(server: RecordServer<R>, read: (record: R) => LeaseRecord): bigint | undefined {
+  const [record, version] = [server.current(ELECTION), server.version(ELECTION)];
+  if (record === undefined || version === undefined) return undefined;
+  return heldToken({ version, record: read(record) });
+}
+
+export function forgetful<R>(server: RecordServer<R>, read: (record: R) => LeaseRecord): Forgetful {
+  return {
+    wipe: () => server.restore(),
+    backUp: () => {
+      const backup = server.backUp();
+      return () => server.restore(backup);
+    },
+    raise: () => server.raise(),
+    token: () => tokenIn(server, read),
+  };
+}
+
+/** The same store; `met` is told of every record that a read brought. */
+export function meeting<R>(store: RecordStore<R>, met: (entry: Entry<R>) => void): RecordStore<R> {
+  const { read } = store;
+  return {
+    ...store,
+    read: async (key, options) => {
+      const entry = await read.call(store, key, options);
+      if (entry !== null && key === ELECTION) met(entry);
+      return entry;
+    },
+  };
+}
+
+/** What nobody can have written who was granted the office. */
+export function forged(ttlMs: number): LeaseRecord {
+  return { holder: "somebody", ttlMs, value: "", since: 1, token: NEVER_GRANTED };
+}
+
+export const NEVER_GRANTED = 99_999_999_999_999_999_999n;
