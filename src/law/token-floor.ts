@@ -23,14 +23,14 @@ export class TokenFloor {
   /** Throws unless a term may begin with this token. */
   check(token: bigint): void {
     // Equal to one seen may be this very grant, which its own campaign or our observer has seen before it got here.
-    if (token > this.#own && token >= this.#seen) return;
-    const floor = this.#own > this.#seen ? this.#own : this.#seen;
+    const lowest = this.#own >= this.#seen ? this.#own + 1n : this.#seen;
+    if (token >= lowest) return;
     throw new ConclaveError(
       "token-regression",
-      `not leading: the store granted token ${token}, but token ${floor} was seen before. ` +
+      `not leading: the store granted token ${token}, but after the tokens seen before it has to be ${lowest} or higher. ` +
         "The store was wiped or restored, and fenced resources would refuse the lower token. " +
-        `Raise the store's tokens above ${floor}; or, if no resource remembers ${floor}, call acceptRegression() ` +
-        "on this election or restart this candidate (docs/guide/fencing.md)",
+        `Raise the store's tokens to ${lowest} or higher; or, if no resource remembers the old ones, call ` +
+        "acceptRegression() on this election or restart this candidate (docs/guide/fencing.md)",
     );
   }
 

@@ -114,8 +114,9 @@ class RecordBackend implements BackendWithRecords {
     try {
       for (let races = 0; ; races++) {
         const entry = await this.#read(candidacy.election, candidacy.attemptMs, signal);
-        // Every token the store can still grant is above this version.
-        if (entry !== null) seen?.(entry.version);
+        // Every token the store can still grant is above this version. A grant with this very number comes from a store
+        // that went back and counts anew: the leader that had it before may still act, and no fence could tell the two apart.
+        if (entry !== null) seen?.(entry.version + 1n);
         const verdict = await this.#judge(entry, candidacy, signal);
         if (verdict.kind === "open") {
           const hold = await this.#acquire(candidacy, verdict.expected, wait, signal);

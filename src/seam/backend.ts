@@ -70,9 +70,10 @@ export interface CampaignOptions extends CallOptions {
   readonly wait: boolean;
   /**
    * To be called with every token that the campaign meets in the store: of the
-   * leader it waits for, of candidates ahead of it, of a key of its own. A grant
-   * with a lower token than any of them is then refused: the store has lost its
-   * memory. Calling it again with a known token costs nothing.
+   * leader it waits for, of candidates ahead of it, of a key of its own; or, where
+   * it is known, with the lowest token that the store can grant after them. A
+   * grant with a lower token than any of them is then refused: the store has lost
+   * its memory. Calling it again with a known token costs nothing.
    */
   readonly seen?: ((token: bigint) => void) | undefined;
 }

@@ -6,7 +6,9 @@ import type { LeaseRecord } from "../../src/record/lease.js";
 import { Recent } from "../../src/record/recent.js";
 import { ShownVersions } from "../../src/record/shown.js";
 import { VirtualClock } from "../../src/testing/virtual-clock.js";
-import { lease } from "./one-record.js";
+import { lease, never, OneRecord, openOne } from "./one-record.js";
+import { isConclaveError } from "../../src/kit/errors.js";
+import { Election } from "../../src/election/election.js";
 
 const entry = (version: bigint, over: Partial<Entry<LeaseRecord>> = {}): Entry<LeaseRecord> => ({
   version,
@@ -65,5 +67,47 @@ describe("an older version than was shown", () => {
     expect(shown.accepts(entry(7n), OWN_TTL)).toBe(true);
     await clock.advance(9_000);
     expect(shown.accepts(entry(3n), OWN_TTL)).toBe(false);
+  });
+});
+
+describe("a store that went back and counts anew", () => {
+  it("does not make two leaders with one token: what a campaign has read cannot be granted again", async () => {
+    const clock = new VirtualClock();
+    const store = new OneRecord();
+    const backend = openOne(store, clock);
+    const election = new Election({ name: "e", id: "b", backend, clock, ttlMs: 1_000 });
+    const codes: string[] = [];
+    election.on("error", ({ error }) => codes.push(isConclaveError(error) ? error.code : String(error)));
+    for (let i = 0; i < 7; i++) store.put(lease()); // the last one is the grant of token 7
+    expect(await election.tryCampaign()).toBeNull();
+    store.entry = { version: 6n, record: lease({ holder: null, token: 5n }) };
+    await expect(election.tryCampaign()).rejects.toThrow("granted token 7, but after the tokens seen before");
+    // It was given back. The next number is a new one.
+    const term = await election.tryCampaign();
+    expect(term?.token).toBeGreaterThan(7n);
+    await election.close();
+    expect(store.entry.record.holder).toBeNull();
+  });
+
+  it("is told the lowest token that can follow every record that was read", async () => {
+    const store = new OneRecord();
+    const floor: bigint[] = [];
+    store.put(lease({ holder: null }));
+    const candidacy = {
+      election: "e",
+      candidate: "b-1",
+      value: "",
+      ttlMs: 1_000,
+      retryMs: 100,
+      attemptMs: 100,
+    };
+    const backend = openOne(store, new VirtualClock());
+    const hold = await backend.campaign(candidacy, {
+      wait: false,
+      signal: never,
+      seen: (token) => floor.push(token),
+    });
+    expect(floor).toEqual([2n]);
+    expect(hold?.token).toBe(2n);
   });
 });

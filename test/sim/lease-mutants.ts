@@ -38,7 +38,7 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "src/law/token-floor.js",
-        find: "if (token > this.#own && token >= this.#seen)",
+        find: "if (token >= lowest)",
         replace: "if (true)",
       },
     ],

@@ -38,7 +38,25 @@ export const MEMORY_MUTANTS: readonly Mutant[] = [
     name: "what a campaign reads does not count as seen",
     rule: "a token below one that a campaign has met is refused",
     stores: ["observer", "timed", "file"],
-    edits: [{ file: RECORD, find: "seen?.(entry.version);", replace: ";" }],
+    edits: [{ file: RECORD, find: "seen?.(entry.version + 1n);", replace: ";" }],
+  },
+  {
+    name: "the very token that a campaign has read may be granted again",
+    rule: "two leaders never have the same token, as far as the later one can know",
+    stores: ["file"],
+    edits: [{ file: RECORD, find: "seen?.(entry.version + 1n);", replace: "seen?.(entry.version);" }],
+  },
+  {
+    name: "Kubernetes: a published token is forgotten when its annotation is damaged",
+    rule: "observers are told of no token that was never granted, and of no regression that is none",
+    stores: ["observer"],
+    edits: [
+      {
+        file: "src/backends/kubernetes/store.js",
+        find: "publishedTerm(lease)?.token ?? lease.version",
+        replace: "lease.version",
+      },
+    ],
   },
   {
     name: "a record that is current and not ours is taken for a stale read",

@@ -221,7 +221,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: TOKEN_FLOOR,
-        find: "if (token > this.#own && token >= this.#seen)",
+        find: "if (token >= lowest)",
         replace: "if (true)",
       },
     ],

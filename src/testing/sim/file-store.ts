@@ -8,19 +8,22 @@ import { decodeLease, encodeLease } from "../../record/codec.js";
 import { Disk, DiskCalls } from "./disk.js";
 import { Random } from "./random.js";
 import { RecordMemory } from "./record-memory.js";
-import { ELECTION, forged, heldToken, meeting, ordinary, own } from "./store-parts.js";
+import { ELECTION, forged, holderOf, isGrant, meeting, ordinary, own } from "./store-parts.js";
 import type { Store, StoreOptions, Traffic } from "./store-parts.js";
 
 const ROOM = "/sim";
 const SHELF = `${ROOM}/elections/${encodeKey(ELECTION)}`;
+
 export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
   const disk = new Disk(host, new Random(plan.seed, "store"));
-  let highest = 0n;
+  const grants = new Set<bigint>();
+  /** Records may have lost their content: what nobody can read is shown with its number. */
+  let powerLost = false;
   const writes: { readonly time: number; readonly vacant: boolean }[] = [];
   disk.onLink = (path, data, names) => {
     monitor.note(`store: link ${path}`);
     const { number, record } = decodeEnvelope(data);
-    if (path.startsWith(SHELF) && number !== null && number > highest) highest = number;
+    if (path.startsWith(SHELF) && number !== null && isGrant(decodeLease(record))) grants.add(number);
     if (path.startsWith(`${ROOM}/records/`)) {
       // A number that came and went can come again; nobody takes it for the newest.
       const [newest] = parseListing(names).numbers;
@@ -36,7 +39,7 @@ export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
     if (data === undefined) return undefined;
     const envelope = decodeEnvelope(data);
     const version = number ?? envelope.number ?? 0n;
-    return heldToken({ version, record: decodeLease(envelope.record) });
+    return holderOf({ version, record: decodeLease(envelope.record) })?.token;
   };
   /** Whoever looks now may well see nobody. */
   const disturbed = (change: () => void): void => {
@@ -61,11 +64,14 @@ export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
       const record = encodeLease(forged(ttlMs));
       if (number === 1n) return;
       disturbed(() => disk.plant(`${SHELF}/${number}`, encodeEnvelope({ number, id: "forged", record })));
-      if (number > highest) highest = number;
+      grants.add(number);
     },
-    highest: () => highest,
+    granted: (number) => powerLost || grants.has(number),
     vouches: () => disk.names(SHELF).length > 0,
-    losePower: () => disk.losePower(),
+    losePower: () => {
+      powerLost = true;
+      disk.losePower();
+    },
     vacancy: () => vacantLately(writes, host.scheduler.now, plan.ttlMs * plan.ttlShare),
     connect: (clock, process, trouble, purpose) => {
       const calls = new DiskCalls(process, host, trouble, plan, purpose);
@@ -77,9 +83,9 @@ export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
       if (leases !== undefined)
         Object.assign(
           leases,
-          meeting(leases, (entry) => account.meet(heldToken(entry))),
+          meeting(leases, account, (record) => record),
         );
-      return { ...own(backend, calls), close: (late) => closeFiles(backend, calls, late) };
+      return { ...own(backend, calls, account), close: (late) => closeFiles(backend, calls, late) };
     },
   };
 }

@@ -4,7 +4,7 @@
  * forbidden, as a small Role has it: elections work at the pace of their polls.
  */
 import type { Answer, Api, Call } from "../../backends/kubernetes/http.js";
-import { fields, parseLease, recordOf, TERM_ANNOTATION } from "../../backends/kubernetes/lease.js";
+import { fields, parseLease, TERM_ANNOTATION } from "../../backends/kubernetes/lease.js";
 import type { LeaseObject } from "../../backends/kubernetes/lease.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
 import { ConclaveError } from "../../kit/errors.js";
@@ -58,13 +58,6 @@ export class KubeApi implements Api {
 /** The Lease that a stored text and its version are. */
 export function leaseOf(entry: Entry): LeaseObject {
   return parseLease(JSON.parse(served(entry).body));
-}
-
-/** The token of whoever holds this Lease; `undefined` if nobody does, or if a forged annotation hides it. */
-export function holderToken(lease: LeaseObject): bigint | undefined {
-  const { holder, token } = recordOf(lease, null);
-  if (holder === null || (token ?? lease.version) > lease.version) return undefined;
-  return token ?? lease.version;
 }
 
 /** The same Lease, with an annotation by which its holder has this token. */

@@ -73,8 +73,12 @@ export interface TermRecord {
   /** Its deadline, by the node's monotonic clock; known from the first renewal on. */
   deadline: number | undefined;
   /**
-   * What the store lost its memory of: the whole term, so that somebody else may
-   * have been given the same token since, or only its last extension.
+   * What the store lost its memory of. `extension`: perhaps the last extension of
+   * this term, so that others rightly wait for a shorter time than the holder
+   * counts on, until its next extension. `term`: the whole term, so that others
+   * may be elected at once, and with the same token; for good, because a write
+   * that was under way can bring its record back beside the next leader's.
+   * Neither can be promised away: the holder asks the store only when it renews.
    */
   forgotten: "nothing" | "extension" | "term";
   /** When that was, by the node's monotonic clock. */
@@ -113,14 +117,8 @@ export class Monitor {
   vacancy: () => boolean | undefined = () => undefined;
   /** Whether the store still has the office for this token; `undefined` where it cannot tell. */
   holds: (token: bigint) => boolean | undefined = () => undefined;
-  /** No token above this was ever granted; `undefined` where the store cannot tell. */
-  highest: () => bigint | undefined = () => undefined;
-  /**
-   * Somebody has damaged what tells the exact token of a term. Whoever has not
-   * seen it before takes a higher version for it until the leader renews, and
-   * is then told of a regression.
-   */
-  damaged = false;
+  /** Whether this token was ever granted; `undefined` where the store cannot tell. */
+  granted: (token: bigint) => boolean | undefined = () => undefined;
   /** Whether whoever reads the record now gets the newest one, for certain. */
   vouches: () => boolean = () => false;
   /** Whether the key of this token was lost with the store's memory. */
@@ -179,7 +177,7 @@ export class Monitor {
         );
       }
     }
-    if (term.token < met) {
+    if (term.token <= met) {
       this.violate("token-order", `${owner} was elected with token ${term.token}, but had met ${met}`);
     }
     if (term.token <= this.#highest && !this.forgetful) {
@@ -256,7 +254,8 @@ export class Monitor {
       if (!record.wasHeld && held)
         this.violate("held-after-end", `${record.owner} held ${record.token} again after it had not`);
       record.wasHeld = held;
-      // A store that has forgotten a leader elects another: until its next renewal the first one cannot know.
+      // Not promised after amnesia: a store that has forgotten a leader elects another, and the first one cannot know
+      // before its next renewal. That it ends then is a rule of its own (`late-loss`, `false-extension`).
       if (!held || record.forgotten !== "nothing" || this.forgot(record.token)) continue;
       if (holder !== undefined) {
         this.violate(
@@ -292,7 +291,7 @@ export class Monitor {
   /** The store extended this term by a question of this instant, and by the node's own reckoning this much is left of it. */
   extended(record: TermRecord, askedAt: number, leftMs: number): void {
     const { node, goneAt } = record;
-    // A write that was under way while the store went back can bring the record back.
+    // A write that was under way while the store went back can bring the record back: then the store has it again.
     const again = record.forgotten === "term" && !this.forgot(record.token);
     if (goneAt !== undefined && askedAt > goneAt && !again)
       this.violate("false-extension", `${record.owner} had ${record.token} extended after its key was gone`);

@@ -15,17 +15,61 @@ export interface Forgetful {
   token(): bigint | undefined;
 }
 
-/** The highest token that one connection has met. */
+/** What one connection has met in the store. */
 export class Account {
-  highest = -1n;
+  /** By holder: a candidate may meet its own grant before the answer that grants it. */
+  readonly #highest = new Map<string, bigint>();
+  /** Terms of which the exact token has been delivered. */
+  readonly #known = new Set<string>();
+  /** Terms that were met only while their token could not be read. */
+  readonly #misled = new Set<string>();
+  /** Versions that stood in for the tokens of those. */
+  readonly #stoodIn = new Set<bigint>();
+  #excuses = 0;
 
-  meet(token = -1n): void {
-    if (token > this.highest) this.highest = token;
+  meet({ holder, token }: Sighting): void {
+    if (token > this.highestOf(holder)) this.#highest.set(holder, token);
+  }
+
+  /** A term of which the store tells the token only as long as nobody damages it. */
+  meetTerm(term: string, exact: boolean, version: bigint): void {
+    if (exact) this.#known.add(term);
+    if (this.#known.has(term)) return;
+    if (!this.#misled.has(term)) this.#excuses++;
+    this.#misled.add(term);
+    this.#stoodIn.add(version);
+  }
+
+  /** Whether this version was shown in place of a token that nobody could read. */
+  stoodIn(version: bigint): boolean {
+    return this.#stoodIn.has(version);
+  }
+
+  /** Once for each term whose token could not be read at first, an observer is told of a regression that is none. */
+  excuse(): boolean {
+    return this.#excuses > 0 && this.#excuses-- > 0;
+  }
+
+  /** The highest token of all candidates but this one. */
+  highestExcept(candidate: string | undefined): bigint {
+    let highest = -1n;
+    for (const [holder, token] of this.#highest) if (holder !== candidate && token > highest) highest = token;
+    return highest;
+  }
+
+  highestOf(holder: string): bigint {
+    return this.#highest.get(holder) ?? -1n;
   }
 
   forgive(): void {
-    this.highest = -1n;
+    this.#highest.clear();
   }
+}
+
+/** A candidate that holds a token, as a read shows it. */
+export interface Sighting {
+  readonly holder: string;
+  readonly token: bigint;
 }
 
 export class RecordMemory implements StoreMemory {
@@ -62,8 +106,8 @@ export class RecordMemory implements StoreMemory {
     return account;
   }
 
-  met(process: SimProcess): bigint {
-    return this.#accounts.get(process)?.highest ?? -1n;
+  met(process: SimProcess, _election: string, candidate: string | undefined): bigint {
+    return this.#accounts.get(process)?.highestExcept(candidate) ?? -1n;
   }
 
   forgive(process: SimProcess): void {

@@ -65,11 +65,6 @@ export class RecordServer<R> {
     this.#highest = this.#revision;
   }
 
-  /** The highest version there ever was. */
-  get highest(): bigint {
-    return this.#highest;
-  }
-
   backUp(): Snapshot<R> {
     const history = new Map([...this.#history].map(([key, versions]) => [key, [...versions]]));
     return { history, revision: this.#revision };
@@ -92,10 +87,11 @@ export class RecordServer<R> {
   }
 
   /** Somebody who may write to the store writes this over what is there. */
-  plant(key: string, make: (record: R | undefined) => R | undefined): void {
+  plant(key: string, make: (record: R | undefined) => R | undefined): bigint | undefined {
     const current = this.#history.get(key)?.at(-1);
     const record = make(current?.record);
-    if (record !== undefined) this.#write(key, current?.version ?? null, record, "somebody");
+    if (record === undefined) return undefined;
+    return this.#write(key, current?.version ?? null, record, "somebody")?.version;
   }
 
   /** The truth, as no process sees it. */

@@ -37,7 +37,8 @@ export class FencedResource {
     this.accepted++;
     this.#highest = term.token;
     const newest = this.#newest;
-    // A store that has lost its memory gives tokens again to those who have not seen them.
+    // Not promised after amnesia: a store that counts anew grants old tokens to candidates that have not met them, and
+    // no fence can tell. That those who have met them do not lead is a rule of its own (`token-order`).
     if (newest !== undefined && newest !== term && !this.monitor.forgetful) {
       if (newest.token === term.token) {
         this.monitor.violate(

@@ -10,6 +10,8 @@ export interface SpyOptions {
   readonly drainMs: number;
   /** How much earlier than its lease a term is over. */
   readonly marginMs: (grantedTtlMs: number) => number;
+  /** Told under which name the election campaigns. */
+  readonly campaigns?: (candidate: string) => void;
 }
 
 export function spied(backend: Backend, options: SpyOptions): Backend {
@@ -21,6 +23,7 @@ export function spied(backend: Backend, options: SpyOptions): Backend {
       return backend.records;
     },
     campaign: async (candidacy, call) => {
+      options.campaigns?.(candidacy.candidate);
       const hold = await backend.campaign(candidacy, call);
       return hold === null ? null : new SpiedHold(hold, options);
     },

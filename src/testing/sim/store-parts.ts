@@ -9,7 +9,7 @@ import type { SimProcess } from "./node.js";
 import { drawRate, Oscillator } from "./oscillator.js";
 import type { Plan } from "./plan.js";
 import type { Random } from "./random.js";
-import type { Forgetful } from "./record-memory.js";
+import type { Account, Forgetful, Sighting } from "./record-memory.js";
 import type { RecordServer } from "./record-server.js";
 
 /** Requests that were made and not answered, and who is told of each. */
@@ -21,6 +21,8 @@ export interface Traffic {
 export interface Connection {
   readonly backend: Backend;
   readonly traffic: Traffic;
+  /** What was met over this connection, where the store keeps account of it. */
+  readonly account?: Account;
   /** Closes the backend, unless another election of the process still uses it; `late` hears of whatever is left of it. */
   close(late: (what: string) => void): Promise<void>;
 }
@@ -35,8 +37,8 @@ export interface Store {
   losePower(): void;
   /** Loses its memory: at once and all of it, or, if asked for now, back to what it knows now whenever the result is called. */
   readonly memory?: StoreMemory;
-  /** No token above this was ever granted. */
-  highest?(): bigint;
+  /** Whether this token was ever granted, or is the version of a record that nobody can read. */
+  granted?(token: bigint): boolean;
   /** Whether there is a record, and whoever reads it gets the newest one. */
   vouches?(): boolean;
   /** Somebody who may write to the store writes a record with a token that was never granted. */
@@ -54,8 +56,11 @@ export interface StoreMemory {
   raise(): void;
   /** Whether this token's key was lost with the store's memory. */
   forgot(token: bigint): boolean;
-  /** The highest token that campaigns of this process have met in this election, before the store lost its memory of it. */
-  met(process: SimProcess, election: string): bigint;
+  /**
+   * The highest token of other candidates that campaigns of this process have met
+   * in this election, before the store lost its memory of it.
+   */
+  met(process: SimProcess, election: string, candidate: string | undefined): bigint;
   /** A new candidate, or one that was told to accept lower tokens, has met none. */
   forgive(process: SimProcess, election: string): void;
 }
@@ -85,8 +90,13 @@ export function ownClock(plan: Plan, random: Random): Oscillator {
 }
 
 /** A backend that serves one election alone. */
-export function own(backend: Backend, traffic: Traffic): Connection {
-  return { backend, traffic, close: (late) => closeBackend(backend, traffic, late) };
+export function own(backend: Backend, traffic: Traffic, account?: Account): Connection {
+  return {
+    backend,
+    traffic,
+    ...(account && { account }),
+    close: (late) => closeBackend(backend, traffic, late),
+  };
 }
 
 export async function closeBackend(
@@ -101,16 +111,22 @@ export async function closeBackend(
 }
 
 /** Of a vacant record an observer is told nothing, and a forged one holds nothing. */
-export function heldToken({ version, record: { holder, token } }: Entry<LeaseRecord>): bigint | undefined {
+export function holderOf({ version, record }: Entry<LeaseRecord>): Sighting | undefined {
+  const { holder, token } = record;
   if (holder === null || (token ?? version) > version) return undefined;
-  return token ?? version;
+  return { holder, token: token ?? version };
+}
+
+/** Whether a grant wrote this record: the version it gets is a token. */
+export function isGrant({ holder, token }: LeaseRecord): boolean {
+  return holder !== null && token === null;
 }
 
 /** The token of the record that is there, if somebody holds it: only the very record that a term stands on counts. */
 export function tokenIn<R>(server: RecordServer<R>, read: (record: R) => LeaseRecord): bigint | undefined {
   const [record, version] = [server.current(ELECTION), server.version(ELECTION)];
   if (record === undefined || version === undefined) return undefined;
-  return heldToken({ version, record: read(record) });
+  return holderOf({ version, record: read(record) })?.token;
 }
 
 export function forgetful<R>(server: RecordServer<R>, read: (record: R) => LeaseRecord): Forgetful {
@@ -125,13 +141,21 @@ export function forgetful<R>(server: RecordServer<R>, read: (record: R) => Lease
   };
 }
 
-/** The same store; `met` is told of every record that a read brought. */
-export function meeting<R>(store: RecordStore<R>, met: (entry: Entry<R>) => void): RecordStore<R> {
-  const { read } = store;
+/** The same store; the account is told of every record that a read brought. */
+export function meeting<R>(
+  store: RecordStore<R>,
+  account: Account,
+  read: (record: R) => LeaseRecord,
+): RecordStore<R> {
+  const met = ({ version, record }: Entry<R>): void => {
+    const sighting = holderOf({ version, record: read(record) });
+    if (sighting !== undefined) account.meet(sighting);
+  };
+  const { read: ask } = store;
   return {
     ...store,
     read: async (key, options) => {
-      const entry = await read.call(store, key, options);
+      const entry = await ask.call(store, key, options);
       if (entry !== null && key === ELECTION) met(entry);
       return entry;
     },

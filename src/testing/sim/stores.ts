@@ -22,7 +22,7 @@ import {
   ELECTION,
   forged,
   forgetful,
-  heldToken,
+  isGrant,
   meeting,
   ordinary,
   own,
@@ -69,34 +69,38 @@ function observerStore(options: StoreOptions): Store {
   const { plan, host, monitor } = options;
   const random = new Random(plan.seed, "store");
   const oscillator = ownClock(plan, random);
+  const read = (text: string): LeaseRecord => decodeLease(text.replace(FOREIGN, OURS));
+  const grants = new Set<bigint>();
   const server = new RecordServer<string>({
     scheduler: host.scheduler,
     oscillator,
     firstVersion: BigInt(random.whole(0, 1000)),
     watch: plan.watch,
     vouches: plan.vouches ?? false,
-    onWrite: (_, version, record, process) => monitor.note(`store: ${version} ${record} by ${process}`),
+    onWrite: (_, version, record, process) => {
+      monitor.note(`store: ${version} ${record} by ${process}`);
+      if (isGrant(read(record))) grants.add(version);
+    },
   });
   const records = recordServer(options, oscillator);
-  const read = (text: string): LeaseRecord => decodeLease(text.replace(FOREIGN, OURS));
   const memory = new RecordMemory(forgetful(server, read));
   return {
     ...ordinary,
     memory,
-    highest: () => server.highest,
-    forge: (ttlMs) => server.plant(ELECTION, () => encodeLease(forged(ttlMs))),
+    // What nobody can read is shown with its version.
+    granted: (token) => plan.foreign || grants.has(token),
+    forge: (ttlMs) => grants.add(server.plant(ELECTION, () => encodeLease(forged(ttlMs))) ?? 0n),
     holds: (token) => tokenIn(server, read) === token,
     connect: (clock, process, trouble, purpose) => {
       const link = new Link(process, host, trouble, plan, purpose);
       const account = memory.connect(process);
-      const texts = meeting(server.connect(link), ({ version, record }) =>
-        account.meet(heldToken({ version, record: read(record) })),
-      );
+      const texts = meeting(server.connect(link), account, read);
       const leases = textLeases(plan.foreign && process.node.index === 1 ? foreign(texts) : texts);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "observer" };
       return own(
         recordBackend({ name: "sim-observer", guarantees, leases, records: records.connect(link), clock }),
         link,
+        account,
       );
     },
   };
@@ -106,6 +110,7 @@ function timedStore(options: StoreOptions): Store {
   const { plan, host, monitor } = options;
   const random = new Random(plan.seed, "store");
   const oscillator = ownClock(plan, random);
+  const grants = new Set<bigint>();
   const server = new RecordServer<LeaseRecord>({
     scheduler: host.scheduler,
     oscillator,
@@ -113,8 +118,11 @@ function timedStore(options: StoreOptions): Store {
     watch: plan.watch,
     vouches: plan.vouches ?? false,
     ttlOf: (record) => record.ttlMs,
-    onWrite: (_, version, { holder, token, value }, process) =>
-      monitor.note(`store: ${version} ${holder ?? "vacant"} ${token ?? "new"} ${value} by ${process}`),
+    onWrite: (_, version, record, process) => {
+      const { holder, token, value } = record;
+      monitor.note(`store: ${version} ${holder ?? "vacant"} ${token ?? "new"} ${value} by ${process}`);
+      if (isGrant(record)) grants.add(version);
+    },
   });
   const records = recordServer(options, oscillator);
   const read = (record: LeaseRecord): LeaseRecord => record;
@@ -122,17 +130,18 @@ function timedStore(options: StoreOptions): Store {
   return {
     ...ordinary,
     memory,
-    highest: () => server.highest,
-    forge: (ttlMs) => server.plant(ELECTION, () => forged(ttlMs)),
+    granted: (token) => grants.has(token),
+    forge: (ttlMs) => grants.add(server.plant(ELECTION, () => forged(ttlMs)) ?? 0n),
     holds: (token) => tokenIn(server, read) === token,
     connect: (clock, process, trouble, purpose) => {
       const link = new Link(process, host, trouble, plan, purpose);
       const guarantees: Guarantees = { ...GUARANTEES, expiry: "store" };
       const account = memory.connect(process);
-      const leases = meeting(server.connect(link), (entry) => account.meet(heldToken(entry)));
+      const leases = meeting(server.connect(link), account, read);
       return own(
         recordBackend({ name: "sim-timed", guarantees, leases, records: records.connect(link), clock }),
         link,
+        account,
       );
     },
   };
@@ -212,7 +221,7 @@ function share(shared: Shared, forget: () => void): Connection {
   return { backend, traffic: link, close };
 }
 
-export /** A node of another release, whose records the others cannot read. */
+/** A node of another release, whose records the others cannot read. */
 function foreign(store: RecordStore): RecordStore {
   const native = (entry: Entry | null): Entry | null =>
     entry === null ? null : { ...entry, record: entry.record.replace(FOREIGN, OURS) };

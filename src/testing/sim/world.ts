@@ -130,7 +130,7 @@ export class World {
     const store = { plan, host: this.host, monitor: this.monitor, wrote, gone };
     this.store = options.store === undefined ? openStore(store) : customStore(store, options.store);
     this.monitor.forgot = (token) => this.store.memory?.forgot(token) ?? false;
-    this.monitor.highest = () => this.store.highest?.();
+    this.monitor.granted = (token) => this.store.granted?.(token);
     this.monitor.vouches = () => this.store.vouches?.() ?? false;
     this.monitor.ignored = new Set(options.ignore);
     this.monitor.onOpened = (node) => this.#sprung("next", node);
@@ -220,7 +220,7 @@ export class World {
     return new Contestant({
       process,
       election,
-      met: () => this.store.memory?.met(process, election) ?? -1n,
+      met: (candidate) => this.store.memory?.met(process, election, candidate) ?? -1n,
       serial,
       plan: this.plan,
       monitor,
