@@ -2,7 +2,8 @@
  * One candidate of one election: it campaigns, leads, and campaigns again. The
  * only retrier. `Election` and `Lock` are what users see of it.
  */
-import { Admission } from "../law/confirm.js";
+import { confirm, withdraw } from "../law/confirm.js";
+import { releaseHold } from "../law/release.js";
 import { checkBackend, checkFenced, warnBestEffort } from "./assurance.js";
 import type { Backend, Hold } from "../seam/backend.js";
 import { Backoff } from "../kit/backoff.js";
@@ -44,7 +45,6 @@ export class Candidate {
   readonly clock: Clock;
   readonly events: Reports;
   readonly floor = new TokenFloor();
-  readonly #admission: Admission;
   /** What is published with its leadership. */
   readonly #value: string;
   readonly #ready: ElectionOptions["ready"];
@@ -68,7 +68,6 @@ export class Candidate {
     this.#ready = options.ready;
     this.#closeBackend = options.closeBackend ?? false;
     this.events = new Reports(this.election, this.candidate, options.logger);
-    this.#admission = new Admission(this.clock, this.timing, this.events, this.floor);
   }
 
   /** The term it is in, if any. */
@@ -263,10 +262,10 @@ export class Candidate {
     );
     const hold = await this.#granted(campaign, signal);
     if (hold === null) return null;
-    const deadline = await this.#admission.confirm(hold, signal);
+    const deadline = await confirm(hold, this, signal);
     if (deadline === null) return null;
     if (!signal.aborted) return this.#open(hold, deadline, since);
-    await this.#admission.giveBack(hold);
+    await releaseHold(hold, this, 1);
     throw signal.reason;
   }
 
@@ -275,7 +274,7 @@ export class Candidate {
     try {
       return await untilAborted(signal, campaign);
     } catch (error) {
-      if (signal.aborted) void this.track(this.#admission.withdraw(campaign));
+      if (signal.aborted) void this.track(withdraw(campaign, this));
       throw error;
     }
   }

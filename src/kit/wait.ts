@@ -5,7 +5,7 @@
  * by hand.
  */
 import { setMaxListeners } from "node:events";
-import type { CallOptions, Revocation } from "../seam/backend.js";
+import type { Revocation } from "../seam/backend.js";
 import type { Clock } from "../seam/clock.js";
 import { ConclaveError } from "./errors.js";
 import { Halt } from "./stop.js";
@@ -133,25 +133,6 @@ export function limited<T>(
       fail(error);
     }
   });
-}
-
-/** Options of a call within {@link limited}. The signal is made when a store's client asks for it: some need none. */
-export function lazyOptions(stop: Stop): CallOptions & { readonly stop: Stop } {
-  let signal: AbortSignal | undefined;
-  const options = {
-    // Its own property, not a class's: copies of the options must have a signal too.
-    get signal() {
-      signal ??= signalOf(stop);
-      return signal;
-    },
-  };
-  // Not in copies: who copies the options may put a signal of their own in, and that one counts then.
-  return Object.defineProperty(options, "stop", { value: stop }) as typeof options & { readonly stop: Stop };
-}
-
-/** What ends this call, without making a signal for it. */
-export function stopOf(options: CallOptions & { readonly stop?: Stop }): Stop {
-  return options.stop ?? options.signal;
 }
 
 function signalOf(stop: Stop): AbortSignal {

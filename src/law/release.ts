@@ -1,32 +1,35 @@
-/** Giving a hold back: a few bounded attempts; what is not given back expires with its ttl. */
+/** Releasing a hold: a few bounded attempts. What is not released expires with its ttl. */
+import { describe } from "../kit/errors.js";
+import { Halt } from "../kit/stop.js";
+import { bounded, sleep } from "../kit/wait.js";
 import type { Hold } from "../seam/backend.js";
 import type { Clock } from "../seam/clock.js";
-import { describe } from "../kit/errors.js";
 import type { Reports } from "./reports.js";
-import { Halt } from "../kit/stop.js";
 import type { Timing } from "./timing.js";
-import { lazyOptions, limited, sleep } from "../kit/wait.js";
 
-const ATTEMPTS = 2;
+/** Whose hold it is. */
+export interface Releasing {
+  readonly clock: Clock;
+  readonly timing: Timing;
+  readonly events: Reports;
+}
 
-export async function releaseHold(
-  hold: Hold,
-  context: { readonly clock: Clock; readonly timing: Timing; readonly events: Reports },
-): Promise<void> {
-  const { clock, events } = context;
-  const { attemptMs } = context.timing;
+/** Never rejects. `attempts`: one where somebody waits for the answer to another question, as after a failed grant. */
+export async function releaseHold(hold: Hold, owner: Releasing, attempts: 1 | 2): Promise<void> {
+  const { clock, events } = owner;
+  const { attemptMs } = owner.timing;
   const never = new Halt();
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+  for (let attempt = 1; attempt <= attempts; attempt++) {
     try {
-      await limited(clock, attemptMs, never, "releasing", (stop) => hold.release(lazyOptions(stop)));
+      await bounded(clock, attemptMs, never, "releasing", (signal) => hold.release({ signal }));
       return;
     } catch (error) {
       events.log(
         "warn",
-        `releasing term ${hold.token} failed: ${describe(error)}; its lease expires by itself`,
+        `releasing token ${hold.token} failed: ${describe(error)}; its lease expires by itself`,
       );
-      if (attempt === ATTEMPTS) events.emit("error", { error });
-      else await sleep(clock, attemptMs / 4, never);
+      if (attempt < attempts) await sleep(clock, attemptMs / 4, never);
+      else events.emit("error", { error });
     }
   }
 }

@@ -281,7 +281,7 @@ export class Tenure implements Tenant {
   }
 
   async #release(): Promise<void> {
-    await releaseHold(this.#hold, this.context);
+    await releaseHold(this.#hold, this.context, 2);
     this.#report();
   }
 

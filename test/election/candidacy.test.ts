@@ -163,14 +163,14 @@ describe("a grant", () => {
     }
   });
 
-  it("that cannot be given back is only a line in the log", async () => {
+  it("that cannot be released is reported, and expires by itself", async () => {
     const { clock, backend, election, logged } = openScene();
     backend.onRelease = away;
     backend.onCampaign = () => (backend.count("campaign") === 1 ? clock.stall(TTL_MS) : undefined);
     backend.onRenew = away;
     outcome(election.campaign());
     await clock.advance(RETRY_MS / 8);
-    expect(logged[0]).toBe('warn: election "e": giving back token 1 failed: away; it runs out by itself');
+    expect(logged[0]).toBe('warn: election "e": releasing token 1 failed: away; its lease expires by itself');
     backend.onRelease = () => {};
     await election.close();
   });

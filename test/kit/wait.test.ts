@@ -4,13 +4,11 @@ import { Halt } from "../../src/kit/stop.js";
 import {
   bounded,
   deferred,
-  lazyOptions,
   limited,
   onAbort,
   settlesWithin,
   sharedController,
   sleep,
-  stopOf,
   throwIfStopped,
   untilAborted,
 } from "../../src/kit/wait.js";
@@ -192,26 +190,6 @@ describe("a bounded call", () => {
     resolve("too late");
     await clock.advance(0);
     expect([hanging.value, hanging.error]).toEqual([undefined, error]);
-  });
-});
-
-describe("options of a call", () => {
-  it("make their signal when it is asked for, once, and it aborts with the stop", () => {
-    const options = lazyOptions(halt);
-    const { signal } = options;
-    expect(options.signal).toBe(signal);
-    const why = new Error("why");
-    halt.halt(why);
-    expect(signal.reason).toBe(why);
-    expect(lazyOptions(halt).signal.reason).toBe(why);
-  });
-
-  it("end with their stop, or with the signal that somebody put into a copy", () => {
-    const options = lazyOptions(halt);
-    expect(stopOf(options)).toBe(halt);
-    const own = new AbortController().signal;
-    expect(stopOf({ ...options, signal: own })).toBe(own);
-    expect(stopOf({ ...options }).aborted).toBe(false);
   });
 });
 

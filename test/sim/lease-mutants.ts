@@ -14,8 +14,8 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
       {
         file: "src/law/confirm.js",
         find: "marginMs, hold.asked, hold.ttlMs);",
-        replace: `marginMs, { now: hold.asked.now, wall: this.#clock.wall() - this.#clock.now() + hold.asked.now,
-                boot: this.#clock.boot() - this.#clock.now() + hold.asked.now }, hold.ttlMs);`,
+        replace: `marginMs, { now: hold.asked.now, wall: clock.wall() - clock.now() + hold.asked.now,
+                boot: clock.boot() - clock.now() + hold.asked.now }, hold.ttlMs);`,
       },
     ],
   },

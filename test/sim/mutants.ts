@@ -28,7 +28,7 @@ export interface Mutant {
 const CANDIDATE = "src/election/candidate.js";
 const KEPT_LEASE = "src/law/lease.js";
 const TENURE = "src/law/tenure.js";
-const ADMISSION = "src/law/confirm.js";
+const CONFIRM = "src/law/confirm.js";
 const TOKEN_FLOOR = "src/law/token-floor.js";
 const DEADLINE = "src/law/deadline.js";
 const WORK = "src/election/work.js";
@@ -70,9 +70,9 @@ export const MUTANTS: readonly Mutant[] = [
     ignore: SEEN,
     edits: [
       {
-        file: ADMISSION,
+        file: CONFIRM,
         find: "marginMs, hold.asked, hold.ttlMs);",
-        replace: `marginMs, ${CLOCKS}, hold.ttlMs);`,
+        replace: `marginMs, ${CLOCKS.replaceAll("this.#clock", "clock")}, hold.ttlMs);`,
       },
     ],
   },
@@ -381,7 +381,7 @@ export const MUTANTS: readonly Mutant[] = [
     rule: "the margin is a share of the lease (a bug that the simulator found)",
     stores: ["queue"],
     ignore: SEEN,
-    edits: [{ file: ADMISSION, find: "* Math.max(1, hold.ttlMs / ttlMs)", replace: "" }],
+    edits: [{ file: CONFIRM, find: "* Math.max(1, hold.ttlMs / timing.ttlMs)", replace: "" }],
   },
   {
     name: "file: no second look",
@@ -463,9 +463,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: ETCD_HOLD,
-        find: "return this.#lease.vacate(this.#seat, stopOf(options), this.#attemptMs);",
-        replace:
-          "return this.#client.leaseRevoke(this.#seat.lease, { signal: options.signal, limitMs: this.#attemptMs });",
+        find: "return this.#lease.vacate(this.#seat, signal, this.#attemptMs);",
+        replace: "return this.#client.leaseRevoke(this.#seat.lease, { signal, limitMs: this.#attemptMs });",
       },
     ],
   },

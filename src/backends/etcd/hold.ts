@@ -1,7 +1,7 @@
 /** A seat in office, as core sees it. */
 import type { Reading } from "../../seam/clock.js";
 import type { CallOptions, Extension, Hold, Revocation } from "../../seam/backend.js";
-import { stopOf, untilAborted } from "../../kit/wait.js";
+import { untilAborted } from "../../kit/wait.js";
 import type { EtcdClient } from "./client.js";
 import type { Seat } from "./seat.js";
 import type { SharedLease } from "./shared-lease.js";
@@ -63,8 +63,8 @@ export class EtcdHold implements Hold {
     return this.#handOut(this.#lease.extension);
   }
 
-  release(options: CallOptions): Promise<void> {
-    return this.#lease.vacate(this.#seat, stopOf(options), this.#attemptMs);
+  release({ signal }: CallOptions): Promise<void> {
+    return this.#lease.vacate(this.#seat, signal, this.#attemptMs);
   }
 
   get #gone(): boolean {

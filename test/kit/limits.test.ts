@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/seam/clock.js";
 import { Halt } from "../../src/kit/stop.js";
-import { bounded, lazyOptions, limited, stopOf } from "../../src/kit/wait.js";
+import { limited } from "../../src/kit/wait.js";
 import type { Stop } from "../../src/kit/stop.js";
 
 /** Time that passes when it is told to. */
@@ -100,28 +100,5 @@ describe("a limited call", () => {
     const next = limited(clock, 100, signal, "asking", async () => (called = true));
     await expect(next).rejects.toBe(why);
     expect([called, clock.timers.size]).toEqual([false, 0]);
-  });
-});
-
-describe("options with a signal that is made when it is asked for", () => {
-  it("abort with the call, also in a copy, and for whoever asks late", async () => {
-    const halt = new Halt();
-    const options = lazyOptions(halt);
-    expect(stopOf(options)).toBe(halt);
-    const copy = { ...options };
-    const { signal } = options;
-    expect([signal.aborted, copy.signal === signal]).toEqual([false, true]);
-    const why = new Error("enough");
-    halt.halt(why);
-    expect([signal.aborted, signal.reason]).toEqual([true, why]);
-    expect(lazyOptions(halt).signal.reason).toBe(why);
-  });
-
-  it("are of no matter where somebody brings a signal", async () => {
-    const { signal } = new AbortController();
-    expect(stopOf({ signal })).toBe(signal);
-    expect(stopOf({ ...lazyOptions(new Halt()), signal })).toBe(signal);
-    const given = await bounded(new HandClock(), 100, new Halt(), "x", async (one) => one);
-    expect(given).toBeInstanceOf(AbortSignal);
   });
 });
