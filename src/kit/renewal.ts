@@ -48,6 +48,7 @@ export class RenewalLoop<Answer> {
 
   #renewAt(at: number, failures: number): void {
     if (this.#stop.aborted) return;
+    this.#timer?.cancel();
     const delayMs = Math.max(0, at - this.#options.clock.now());
     this.#timer = this.#options.clock.after(delayMs, () => void this.#renew(failures));
   }

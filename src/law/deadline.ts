@@ -26,6 +26,11 @@ export class Deadline {
     this.extend(asked, ttlMs);
   }
 
+  /** Monotonic instant of the question that it counts from. */
+  get askedAt(): number {
+    return this.#asked.now;
+  }
+
   /** The same deadline; what moves this one does not move the copy. */
   copy(): Deadline {
     const copy = new Deadline(this.#clock, this.marginMs, this.#asked, 0);

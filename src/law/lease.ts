@@ -69,6 +69,11 @@ export class Lease {
     return this.#lost;
   }
 
+  /** Monotonic instant at which the store may grant it to others: a margin after the deadline. */
+  get endsAt(): number {
+    return this.#deadline.askedAt + this.#ttlMs;
+  }
+
   /** A copy of the deadline that no renewal moves. */
   frozen(): Deadline {
     return this.#deadline.copy();

@@ -204,6 +204,7 @@ export class Tenure implements Tenant {
     if (state.kind === "over") return;
     if (state.kind === "held") {
       this.#finish({ reason: "expired", detail: "the deadline passed without a renewal", drained: false });
+      this.#hold.abandon?.(this.#lease.endsAt);
       return this.#report();
     }
     // Given up on purpose, but the work did not stop before the deadline. Now the record may be vacated.

@@ -137,9 +137,17 @@ export interface Hold {
   /**
    * The session the hold stands on, where the backend keeps one. Then the
    * backend alone renews; core follows, and calls {@link renew} only to confirm
-   * a grant. Holds on one session give the same object.
+   * a grant. Holds on one session give the same object. While nobody follows the
+   * session, a hold on it lives by {@link renew} alone.
    */
   readonly session?: Session | undefined;
+  /**
+   * The term on this hold is over and nobody will release it. The session lives
+   * on, so the backend takes away what it wrote for this hold, but not before
+   * the monotonic instant `at`, when the lease that the term counted on ends.
+   * Must not throw.
+   */
+  abandon?(at: number): void;
   /** Extends the lease. Throws = unknown. */
   renew(options: CallOptions): Promise<Extension | "lost">;
   /** Publishes a new value and extends the lease. Throws = unknown. */

@@ -116,7 +116,7 @@ describe.skipIf(!hasEtcd())("etcd: changed under the candidates' feet", () => {
       expect(term.held).toBe(true);
       await permit("revoke-permission", "a/");
       const next = await stand("a", root).campaign();
-      expect([next.held, term.held, term.end?.reason]).toEqual([true, false, "expired"]);
+      expect([next.held, term.held, term.end?.reason]).toEqual([true, false, "revoked"]);
     },
   );
 

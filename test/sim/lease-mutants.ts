@@ -2,6 +2,7 @@
 import type { Mutant } from "./mutants.js";
 
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
+const ORPHANS = "src/backends/etcd/strays.js";
 const VERIFY_KEYS = "src/backends/etcd/verify-keys.js";
 const OBSERVE = "src/election/observe.js";
 
@@ -96,7 +97,7 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     name: "etcd: the key of an expired term waits for the next renewal",
     rule: "the key of a term that ran out goes when the lease would have ended",
     stores: ["queue"],
-    edits: [{ file: SHARED_LEASE, find: "Math.min(delay, this.#untilExpired())", replace: "delay" }],
+    edits: [{ file: ORPHANS, find: "this.#wakeAt(from);", replace: "this.#timerAt = from;" }],
   },
   {
     name: "etcd: a candidate behind us is taken for one ahead",

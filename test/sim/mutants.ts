@@ -40,6 +40,7 @@ const FILES = "src/backends/file/records.js";
 const FILE_ROOM = "src/backends/file/index.js";
 const LAYOUTS = "src/backends/etcd/layouts.js";
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
+const RENEW_LEASE = "src/backends/etcd/renew-lease.js";
 const ETCD_TURNS = "src/backends/etcd/turns.js";
 const VERIFY_KEYS = "src/backends/etcd/verify-keys.js";
 const ETCD_HOLD = "src/backends/etcd/hold.js";
@@ -457,6 +458,37 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [{ file: VERIFY_KEYS, find: "if (raftTerm === answer.raftTerm)", replace: "if (true)" }],
   },
   {
+    name: "two renewers disagree: a term counts from when it is told that its session was extended",
+    rule: "time counts from the question, whoever asked it",
+    stores: ["queue"],
+    ignore: SEEN,
+    edits: [
+      {
+        file: KEPT_LEASE,
+        find: "lease.accept(session.extension);",
+        replace:
+          "lease.accept({ asked: { ...session.extension.asked, now: session.extension.asked.now + attempt.latencyMs } });",
+      },
+    ],
+  },
+  {
+    name: "a session is lost but only one of the terms on it ends",
+    rule: "a lost lease ends every term on it",
+    stores: ["queue"],
+    edits: [
+      {
+        file: KEPT_LEASE,
+        find: "lost: () => lease.lose(),",
+        replace: "lost: () => {},",
+      },
+      {
+        file: SHARED_LEASE,
+        find: 'seat.lose(why, many && seat.state === "held" ? "followed" : "told");',
+        replace: "{ seat.lose(why); break; }",
+      },
+    ],
+  },
+  {
     name: "etcd: resigns by revoking the shared lease",
     rule: "a lease serves many: the key is deleted, not the lease revoked",
     stores: ["queue"],
@@ -475,8 +507,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: SHARED_LEASE,
-        find: 'seat.state === "held" && now >= seat.handedOut + this.ttlMs',
-        replace: "false",
+        find: 'if (seat.state === "held")\n            this.#abandon(seat, at);',
+        replace: "",
       },
     ],
   },
@@ -486,7 +518,7 @@ export const MUTANTS: readonly Mutant[] = [
     stores: ["queue"],
     edits: [
       {
-        file: SHARED_LEASE,
+        file: RENEW_LEASE,
         find: "token !== undefined || predecessor !== undefined",
         replace: "token !== undefined",
       },

@@ -1,6 +1,6 @@
 /** A seat in office, as core sees it. */
 import type { Reading } from "../../seam/clock.js";
-import type { CallOptions, Extension, Hold, Revocation } from "../../seam/backend.js";
+import type { CallOptions, Extension, Hold, Revocation, Session } from "../../seam/backend.js";
 import { untilAborted } from "../../kit/wait.js";
 import type { EtcdClient } from "./client.js";
 import type { Seat } from "./seat.js";
@@ -23,8 +23,15 @@ export class EtcdHold implements Hold {
     this.token = token;
     this.asked = lease.extension.asked;
     this.ttlMs = lease.ttlMs;
-    seat.state = "held";
-    seat.handedOut = this.asked.now;
+    lease.handedOut(seat);
+  }
+
+  get session(): Session {
+    return this.#lease;
+  }
+
+  abandon(at: number): void {
+    this.#lease.abandon(this.#seat, at);
   }
 
   get revoked(): Revocation {

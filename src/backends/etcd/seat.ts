@@ -35,19 +35,24 @@ export class Seat implements Revocation {
   token: bigint | undefined;
   /** Key of the card that says who we are; `undefined` where we may not write one. */
   card: string | undefined;
+  /** Renewals in a row in which its key was not allowed to be read. */
+  denials = 0;
   /** A put was sent: the key may exist, whether or not an answer came. */
   sent = false;
   /** The key whose end would bring our turn, while we wait for it. */
   predecessor: { readonly key: string; readonly createRevision: bigint } | undefined;
   /** The last extension of the lease after whose question the key was seen in the store. */
   extension: Extension | undefined;
-  /** Monotonic instant of the question last handed to core: after this and one ttl nobody can think that it leads by this seat. */
+  /** Monotonic instant of the question last handed to core by itself: a renewal asked for must be newer. */
   handedOut = 0;
   /** Told of every token this campaign meets: its own, and those ahead of it. */
   readonly #seen: (token: bigint) => void;
   readonly #client: EtcdClient;
   readonly #owner: SeatOwner;
+  /** Why it is gone for certain, if it is; an error is made of it when somebody asks. */
+  #why: string | undefined;
   #lost: ConclaveError | undefined;
+  #denied = false;
   #refused: unknown;
   #ring: (() => void) | undefined;
   #rung = false;
@@ -65,7 +70,7 @@ export class Seat implements Revocation {
   }
 
   get aborted(): boolean {
-    return this.#lost !== undefined;
+    return this.#why !== undefined || this.#denied;
   }
 
   /** One listener, told once: core's. */
@@ -79,7 +84,11 @@ export class Seat implements Revocation {
 
   /** Why the seat is gone for certain, if it is. */
   get lost(): ConclaveError | undefined {
-    return this.#lost;
+    if (this.#why === undefined) return undefined;
+    return (this.#lost ??= new ConclaveError(
+      "unavailable",
+      `the place in election "${this.election}" was lost: ${this.#why}`,
+    ));
   }
 
   /** The key is in the store. From here on its removal, by whomever, is news. */
@@ -95,18 +104,20 @@ export class Seat implements Revocation {
       this.#seen(kv.createRevision);
   }
 
-  lose(why: string): void {
-    if (this.#lost !== undefined || this.state === "left") return;
-    this.#lost = new ConclaveError(
-      "unavailable",
-      `the place in election "${this.election}" was lost: ${why}`,
-    );
+  /** `followed`: whoever holds it learns of the loss from the lease. */
+  lose(why: string, how: "told" | "followed" = "told"): void {
+    if (this.#why !== undefined || this.state === "left") return;
+    this.#why = why;
     this.#stopWatching();
     this.ring();
     this.#owner.forget(this);
-    const listener = this.#listener;
-    this.#listener = undefined;
-    listener?.();
+    if (how === "told") this.#tell();
+  }
+
+  /** Its key may not be read any more, so no renewal counts for it: the term ends, the key is still to be removed. */
+  deny(): void {
+    this.#denied = true;
+    this.#tell();
   }
 
   /** Nothing of this seat is left in the store, or it is somebody else's task to see to that. */
@@ -136,7 +147,7 @@ export class Seat implements Revocation {
         this.#rung = false;
         signal.removeEventListener("abort", done);
         if (signal.aborted) reject(signal.reason);
-        else if (this.#lost !== undefined) reject(this.#lost);
+        else if (this.#why !== undefined) reject(this.lost);
         else if (this.#refused !== undefined) reject(this.#refused);
         else resolve();
       };
@@ -152,7 +163,7 @@ export class Seat implements Revocation {
    * this election.
    */
   async vacate(limits: CallLimits): Promise<void> {
-    if (!this.sent || this.#lost !== undefined) return;
+    if (!this.sent || this.#why !== undefined) return;
     await this.#client.transaction(removal(this, this.token), limits);
   }
 
@@ -162,6 +173,12 @@ export class Seat implements Revocation {
       // The next renewal looks at the key itself: whatever happened in the gap is found there.
       else if (notice.kind === "compacted") this.#watch(notice.revision + 1n);
     });
+  }
+
+  #tell(): void {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.();
   }
 
   #stopWatching(): void {

@@ -1,27 +1,22 @@
 /**
- * One etcd lease under many seats. It is renewed here, once for all of them:
- * one keep-alive per third of the ttl, however many elections it serves, and one
- * transaction for each 120 keys.
- *
- * A renewal is a keep-alive and then linearizable transactions that read all keys
- * of the lease. It counts for a key only if that key is there, and if both answers
- * carry the same raft term: a deposed cluster leader of older servers can answer
- * keep-alives for a lease that the new one lets expire.
+ * One etcd lease under many seats: a session that is renewed here, once for all
+ * of them, while anybody leads or waits on it.
  */
-import { readClocks } from "../../kit/clock.js";
-import { type Clock, type Reading, type Timer } from "../../seam/clock.js";
-import type { Extension } from "../../seam/backend.js";
+import type { Clock, Reading } from "../../seam/clock.js";
+import type { Extension, Session, SessionFollower } from "../../seam/backend.js";
 import type { Stop } from "../../kit/stop.js";
-import { ConclaveError, isRetriable } from "../../kit/errors.js";
-import { bounded, sleep } from "../../kit/wait.js";
+import { ConclaveError, describe, isRetriable } from "../../kit/errors.js";
+import { RenewalLoop } from "../../kit/renewal.js";
+import { bounded } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient } from "./client.js";
+import { renewLease } from "./renew-lease.js";
 import { Seat, type SeatRequest } from "./seat.js";
 import { Strays } from "./strays.js";
 import { Turns } from "./turns.js";
-import { verifyKeys } from "./verify-keys.js";
+import { Unfollowed } from "./unfollowed.js";
 
-/** Core asks after nine tenths of a renewal's pace, or later. */
-const NEARLY = 0.85;
+/** With more seats, terms learn of the end of their lease as followers of it, in slices. */
+const TOLD_AT_ONCE = 200;
 
 export interface SharedLeaseOptions {
   readonly client: EtcdClient;
@@ -33,7 +28,7 @@ export interface SharedLeaseOptions {
   readonly retired: (lease: SharedLease) => void;
 }
 
-export class SharedLease {
+export class SharedLease implements Session {
   readonly id: bigint;
   readonly ttlMs: number;
   /** Whose turn it is, for all that wait on this lease. */
@@ -48,9 +43,9 @@ export class SharedLease {
   readonly #elections = new Map<string, Seat>();
   #extension: Extension;
   #renewing: Promise<Extension> | undefined;
-  #coming: Promise<Extension> | undefined;
-  #timer: Timer | undefined;
-  #failures = 0;
+  readonly #renewals: RenewalLoop<Extension | undefined>;
+  readonly #followers = new Set<SessionFollower>();
+  readonly #unfollowed: Unfollowed;
   /** The highest revision that the cluster answered with. */
   #revision = 0n;
   /** Some key this candidate may read, for renewals before any seat is taken. */
@@ -61,13 +56,31 @@ export class SharedLease {
   constructor(options: SharedLeaseOptions) {
     this.#client = options.client;
     this.#clock = options.clock;
-    this.#strays = new Strays(options.client, options.clock);
+    this.#strays = new Strays({
+      ...{ client: options.client, clock: options.clock },
+      limits: { signal: this.#closing.signal, limitMs: options.ttlMs / 4 },
+      swept: (seat) => this.forget(seat),
+    });
+    this.#unfollowed = new Unfollowed({
+      ...{ clock: options.clock, ttlMs: options.ttlMs },
+      seats: () => this.#seats,
+      expired: (seat) => this.#abandon(seat),
+    });
     this.turns = new Turns(options.client, options.clock);
     this.#retired = options.retired;
     this.id = options.id;
     this.ttlMs = options.ttlMs;
     this.#extension = { asked: options.asked };
-    this.#schedule();
+    this.#renewals = new RenewalLoop({
+      clock: options.clock,
+      renewMs: options.ttlMs / 3,
+      attemptMs: options.ttlMs / 4,
+      leftMs: () => Infinity,
+      ask: () => this.#due(),
+      answered: (extension) => extension?.asked.now,
+      failed: () => !this.ended,
+    });
+    this.#renewals.start(options.asked.now);
   }
 
   get extension(): Extension {
@@ -107,22 +120,16 @@ export class SharedLease {
     return this.ageMs < this.ttlMs / 2;
   }
 
-  /** An extension young enough to build on, renewed if there is none. */
   async fresh(): Promise<Extension> {
     return this.isFresh ? this.#extension : this.renew();
   }
 
-  /**
-   * An extension of this seat newer than the one handed out last: one that others
-   * brought about meanwhile, or else a renewal now, shared with everybody who asks
-   * while it is under way. Many askers wait the moment until the next one is due
-   * anyway. A renewal that began before the seat had its key does not count for it.
-   */
+  /** A newer extension of this seat, by a renewal that read its key: one that began earlier did not. */
   async keep(seat: Seat): Promise<Extension> {
     for (let attempt = 0; attempt <= 2; attempt++) {
       if (seat.lost !== undefined) throw seat.lost;
       if (seat.extension !== undefined && seat.extension.asked.now > seat.handedOut) return seat.extension;
-      if (attempt < 2) await (this.#seats.size > 1 && this.#nearlyDue ? this.#due() : this.renew());
+      if (attempt < 2) await this.renew();
     }
     throw new ConclaveError(
       "unavailable",
@@ -130,33 +137,26 @@ export class SharedLease {
     );
   }
 
-  get #nearlyDue(): boolean {
-    return this.ageMs >= this.#paceMs * NEARLY;
+  follow(follower: SessionFollower): () => void {
+    this.#followers.add(follower);
+    this.#unfollowed.stop();
+    return () => {
+      this.#followers.delete(follower);
+      this.#watchUnfollowed();
+    };
   }
 
-  /** The renewal that is due soon: one wait for thousands of askers. */
-  #due(): Promise<Extension> {
-    this.#coming ??= this.#awaitDue().finally(() => {
-      this.#coming = undefined;
-    });
-    return this.#coming;
+  /** A hold was given out on this seat. */
+  handedOut(seat: Seat): void {
+    seat.state = "held";
+    seat.handedOut = this.#extension.asked.now;
+    this.#watchUnfollowed();
   }
 
-  async #awaitDue(): Promise<Extension> {
-    await sleep(this.#clock, this.#paceMs - this.ageMs, this.#closing.signal);
-    return this.#nearlyDue ? this.renew() : this.#extension;
-  }
-
+  /** One renewal now, shared with everybody who asks while it is under way. */
   renew(): Promise<Extension> {
-    this.#renewing ??= bounded(
-      this.#clock,
-      this.ttlMs / 4,
-      this.#closing.signal,
-      "renewing the etcd lease",
-      (signal) => this.#renew(signal),
-    ).finally(() => {
+    this.#renewing ??= this.#renew().finally(() => {
       this.#renewing = undefined;
-      this.#schedule();
     });
     return this.#renewing;
   }
@@ -184,11 +184,11 @@ export class SharedLease {
   close(limitMs: number): Promise<void> {
     if (this.#ended !== undefined) return this.#closed;
     const now = this.#clock.now();
-    const inOffice = [...this.#seats].some(
-      (seat) => seat.state === "held" && now < seat.handedOut + this.ttlMs,
-    );
+    const held =
+      now < this.#extension.asked.now + this.ttlMs && [...this.#seats].some((seat) => seat.state === "held");
+    const inOffice = held || this.#strays.waiting;
     this.#end("retired");
-    for (const seat of this.#seats) seat.lose("its lease was given up");
+    this.#tellLost("its lease was given up");
     if (!inOffice) this.#closed = this.#revoke(limitMs).finally(() => this.#retired(this));
     else this.#retired(this);
     return this.#closed;
@@ -199,61 +199,56 @@ export class SharedLease {
     await this.#client.leaseRevoke(this.id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
   }
 
-  get #paceMs(): number {
-    return this.ttlMs / 3;
-  }
-
-  async #renew(signal: AbortSignal): Promise<Extension> {
+  async #renew(): Promise<Extension> {
+    const startedAt = this.#clock.now();
+    const { signal } = this.#closing;
     // Shorter than the whole: a connection that has gone silent is found in time for another try elsewhere.
-    const limits = { signal, limitMs: this.ttlMs / 6, urgent: true };
+    const limitMs = this.ttlMs / 6;
     try {
-      this.#extension = await this.#extend(limits);
-      this.#failures = 0;
+      const extension = await bounded(
+        this.#clock,
+        this.ttlMs / 4,
+        signal,
+        "renewing the etcd lease",
+        (stop) => this.#extend({ signal: stop, limitMs, urgent: true }),
+      );
+      this.#extension = extension;
+      this.#renewals.start(extension.asked.now);
+      this.#tell({ latencyMs: this.#clock.now() - startedAt });
+      void this.#strays.sweep();
+      return extension;
     } catch (error) {
-      this.#failures++;
+      this.#tell({ latencyMs: this.#clock.now() - startedAt, error });
       // Nobody leads by it any more, and nobody may look: kept alive it would bar those who may.
       if (!isRetriable(error) && this.ageMs > this.ttlMs) void this.close(this.ttlMs / 4);
       throw error;
     }
-    // Here and not only in our own time: whoever leads by this lease asks a little sooner, and our timer never comes.
-    this.#dropExpired();
-    this.#sweep();
-    return this.#extension;
+  }
+
+  #tell(attempt: { readonly latencyMs: number; readonly error?: unknown }): void {
+    if (this.ended) return;
+    for (const follower of this.#followers) follower.attempted(attempt);
   }
 
   async #extend(limits: CallLimits): Promise<Extension> {
-    const asked = readClocks(this.#clock);
     const known = this.#revision;
-    const { ttl, raftTerm } = await this.#client.leaseKeepAlive(this.id, limits);
-    // Those that wait without a key of their own (one key for all) have something to look at too: the one they wait for.
-    const seats = [...this.#seats].filter(
-      ({ token, predecessor }) => token !== undefined || predecessor !== undefined,
-    );
-    const extension = ttl > 0n ? { asked } : undefined;
-    const { present, revision } = await verifyKeys(this.#client, seats, this.#anyKey, {
-      ...{ raftTerm, extension, limits },
+    const renewal = await renewLease(this.#client, this.#clock, {
+      ...{ lease: this.id, anyKey: this.#anyKey, limits },
+      // Read after the keep-alive: seats that came meanwhile are among them.
+      seats: () => [...this.#seats],
+      denied: (seat, error) => this.#deny(seat, error),
     });
-    if (revision < known) throw this.#wentBack(known, revision);
-    this.#revision = revision;
-    if (extension !== undefined) return extension;
-    // "No such lease" is believed when the cluster agrees that its keys are gone.
-    if (present > 0)
-      throw new ConclaveError("unavailable", "etcd denied the lease but still has its keys; asking again");
+    if (renewal.revision < known) throw this.#wentBack(known, renewal.revision);
+    this.#revision = renewal.revision;
+    if (renewal.extension !== undefined) return renewal.extension;
     this.#lose("its lease is gone");
-    throw new ConclaveError(
-      "unavailable",
-      `etcd no longer knows the lease (${seats.length} keys looked for)`,
-    );
+    throw new ConclaveError("unavailable", "etcd no longer knows the lease");
   }
 
-  /**
-   * The store was restored from a backup. If it has the lease it may also have
-   * keys of it that were given back long ago, and that nobody here would remove:
-   * the lease is not kept.
-   */
+  /** Restored from a backup, the store may have keys of this lease that were given back long ago: it is not kept. */
   #wentBack(known: bigint, revision: bigint): ConclaveError {
     this.#end("lost");
-    for (const seat of this.#seats) seat.lose("etcd was restored from a backup");
+    this.#tellLost("etcd was restored from a backup");
     this.#closed = this.#revoke(this.ttlMs / 4).finally(() => this.#retired(this));
     return new ConclaveError(
       "unavailable",
@@ -261,56 +256,37 @@ export class SharedLease {
     );
   }
 
-  #sweep(): void {
-    const limits = { signal: this.#closing.signal, limitMs: this.ttlMs / 4 };
-    void this.#strays.sweep(limits, (seat) => this.forget(seat));
+  /** What is asked when a renewal is due; `undefined`: the lease serves nobody and is given up. */
+  async #due(): Promise<Extension | undefined> {
+    if (this.#seats.size > 0 || this.#strays.waiting) return this.renew();
+    await this.close(this.ttlMs / 4); // strays end with it
+    return undefined;
   }
 
-  #schedule(): void {
-    this.#timer?.cancel();
-    if (this.ended) return;
-    const paceMs = this.#paceMs;
-    const retryMs =
-      Math.min(paceMs / 3, (paceMs / 32) * 2 ** Math.min(this.#failures, 5)) *
-      (0.75 + 0.5 * this.#clock.random());
-    const delay = this.#failures > 0 ? retryMs : paceMs - this.ageMs;
-    this.#timer = this.#clock.after(Math.min(delay, this.#untilExpired()), () => this.#tick());
+  /** A refusal for this seat alone: the others, and those who lead in them, must not pay for it. */
+  #deny(seat: Seat, error: unknown): void {
+    if (seat.state !== "held") return seat.refuse(error);
+    // Once may be a server that has not heard of our role yet: the renewal does not count, and is tried again.
+    if (++seat.denials < 2) throw new ConclaveError("unavailable", describe(error));
+    seat.deny();
+    this.#abandon(seat);
   }
 
-  #tick(): void {
-    if (this.#dropExpired()) this.#sweep();
-    if (this.#seats.size === 0) return void this.close(this.ttlMs / 4); // strays end with it
-    if (this.#failures === 0 && !this.#nearlyDue) return this.#schedule();
-    this.renew().catch(() => {}); // asked again soon; who needs it will hear
+  /** The term on this seat is over, and is not released: its key is removed when its lease would have ended. */
+  abandon(seat: Seat, at: number): void {
+    if (seat.state === "held") this.#abandon(seat, at);
   }
 
-  /**
-   * Terms that ran out are not released by core: nobody else takes their keys
-   * away. When the last extension that was handed out is over, nobody leads by it
-   * any more. Waiting for the next renewal would keep the next leader waiting too.
-   */
-  #dropExpired(): boolean {
-    const now = this.#clock.now();
-    const expired = [...this.#seats].filter(
-      (seat) => seat.state === "held" && now >= seat.handedOut + this.ttlMs,
-    );
-    for (const seat of expired) this.#abandon(seat);
-    return expired.length > 0;
-  }
-
-  /** Milliseconds until the first of them has run out, unless its term is renewed. */
-  #untilExpired(): number {
-    let first = Infinity;
-    for (const seat of this.#seats) if (seat.state === "held") first = Math.min(first, seat.handedOut);
-    return Math.max(1, first + this.ttlMs - this.#clock.now());
+  #watchUnfollowed(): void {
+    if (!this.ended && this.#followers.size === 0) this.#unfollowed.watch();
   }
 
   /** The seat is nobody's; its key must go, sooner or later. */
-  #abandon(seat: Seat): void {
+  #abandon(seat: Seat, from?: number): void {
     if (seat.state === "left") return;
     seat.leave();
     this.#seats.delete(seat);
-    this.#strays.add(seat);
+    this.#strays.add(seat, from);
   }
 
   #leave(seat: Seat): void {
@@ -327,13 +303,22 @@ export class SharedLease {
   #lose(why: string): void {
     this.#end("lost");
     this.#retired(this);
-    for (const seat of this.#seats) seat.lose(why);
+    this.#tellLost(why);
+  }
+
+  /** First those who follow: none of their terms is held any more. */
+  #tellLost(why: string): void {
+    for (const follower of this.#followers) follower.lost();
+    const many = this.#seats.size > TOLD_AT_ONCE;
+    for (const seat of this.#seats) seat.lose(why, many && seat.state === "held" ? "followed" : "told");
   }
 
   #end(how: "lost" | "retired"): void {
     if (this.#ended !== undefined) return;
     this.#ended = how;
-    this.#timer?.cancel();
+    this.#renewals.stop();
+    this.#unfollowed.stop();
+    this.#strays.close();
     this.#closing.abort(new ConclaveError("unavailable", "the etcd lease is gone"));
   }
 }

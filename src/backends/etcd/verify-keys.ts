@@ -20,6 +20,8 @@ export interface Verification {
   /** What a key that is still there is extended by; `undefined`: nothing, the keys are only counted. */
   readonly extension: Extension | undefined;
   readonly limits: CallLimits;
+  /** Refused for this seat alone: no renewal counts for it. */
+  denied(seat: Seat, error: unknown): void;
 }
 
 export interface Verified {
@@ -105,7 +107,8 @@ async function verifyPart(
     return { present: compare(part, answer, verification.extension), revision: answer.revision };
   } catch (error) {
     if (isRetriable(error)) throw error;
-    if (part.length === 1) part[0]?.seat.refuse(error);
+    const [only] = part.length === 1 ? part : [];
+    if (only !== undefined) verification.denied(only.seat, error);
     if (part.length < 2) throw error;
     return verifyApart(client, part, anyKey, verification, error);
   }
@@ -155,6 +158,7 @@ function compare(
     // Whatever the revision: after a restore it can be lower than our token, and the key is gone all the same.
     if (token !== undefined && own?.createRevision === token) {
       present++;
+      seat.denials = 0;
       if (extension !== undefined) seat.extension = extension;
     } else if (token !== undefined) seat.lose("its key is gone");
     if (operations.length > 1) seat.met(ahead);

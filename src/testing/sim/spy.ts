@@ -15,7 +15,9 @@ export interface SpyOptions {
 }
 
 export function spied(backend: Backend, options: SpyOptions): Backend {
+  const release = backend.release?.bind(backend);
   return {
+    ...(release === undefined ? {} : { release }),
     name: backend.name,
     guarantees: backend.guarantees,
     timing: backend.timing,
@@ -42,6 +44,7 @@ class SpiedHold implements Hold {
   readonly revoked: Hold["revoked"];
   readonly #hold: Hold;
   readonly #options: SpyOptions;
+  #unfollow: (() => void) | undefined;
   #extendedAt: number;
   #bootAhead: number;
 
@@ -54,6 +57,30 @@ class SpiedHold implements Hold {
     this.#options = options;
     this.#extendedAt = hold.asked.now;
     this.#bootAhead = bootAhead(options.clock);
+    this.#follow();
+  }
+
+  /** Before core does: what core is told, the monitor knows already. A term that is over is not extended any more. */
+  #follow(): void {
+    const { session, revoked } = this.#hold;
+    const { monitor, owner } = this.#options;
+    this.#unfollow = session?.follow({
+      attempted: ({ error }) => {
+        if (revoked?.aborted === true || monitor.recordOf(this.token, owner)?.ended === true)
+          return this.#unfollow?.();
+        if (error === undefined) this.#learn(session.extension);
+      },
+      lost: () => this.#unfollow?.(),
+    });
+  }
+
+  get session(): Hold["session"] {
+    return this.#hold.session;
+  }
+
+  abandon(at: number): void {
+    this.#unfollow?.();
+    this.#hold.abandon?.(at);
   }
 
   renew(options: CallOptions): Promise<Extension | "lost"> {
@@ -88,12 +115,18 @@ class SpiedHold implements Hold {
 
   release(options: CallOptions): Promise<void> {
     this.#checkOrder();
+    this.#unfollow?.();
     return this.#hold.release(options);
   }
 
   #extended(answer: Extension | "lost", { signal }: CallOptions): Extension | "lost" {
     // What nobody waits for any more extends nothing.
     if (answer === "lost" || signal.aborted) return answer;
+    this.#learn(answer);
+    return answer;
+  }
+
+  #learn(answer: Extension): void {
     const { monitor, owner, clock } = this.#options;
     const record = monitor.recordOf(this.token, owner);
     if (record !== undefined)
@@ -103,7 +136,6 @@ class SpiedHold implements Hold {
       this.#extendedAt = Math.max(this.#extendedAt, answer.asked.now);
       this.#bootAhead = bootAhead(clock);
     }
-    return answer;
   }
 
   /** A sleep of the machine counts, although monotonic time stood still. */
