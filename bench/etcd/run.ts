@@ -10,6 +10,7 @@ import { blackHole } from "./black-hole.js";
 import { byHand } from "./by-hand.js";
 import { handover, roundTrip } from "./handover.js";
 import { idle } from "./idle.js";
+import { idleMany } from "./idle-many.js";
 import { many } from "./many.js";
 
 function memory(): string | undefined {
@@ -22,7 +23,7 @@ export default async function* bench(): AsyncGenerator<Row> {
     return;
   }
   const wanted = process.env["BENCH_PART"];
-  const parts = [roundTrip, handover, byHand, idle, many, blackHole];
+  const parts = [roundTrip, handover, byHand, idle, many, idleMany, blackHole];
   if (wanted !== undefined && !parts.some(({ name }) => name === wanted)) {
     throw new Error(
       `no part ${wanted} of this bench: BENCH_PART is one of ${parts.map(({ name }) => name).join(", ")}`,

@@ -30,6 +30,11 @@ export abstract class Emitter<Events extends object> {
     return this.#listeners?.[name]?.size ?? 0;
   }
 
+  /** Whether anybody would be told. */
+  hears(name: keyof Events & string): boolean {
+    return this.count(name) > 0 || channel(`${this.prefix}${name}`).hasSubscribers;
+  }
+
   emit<E extends keyof Events & string>(name: E, event: Events[E]): void {
     const diagnostics = channel(`${this.prefix}${name}`);
     if (diagnostics.hasSubscribers) diagnostics.publish({ ...this.source, ...event });

@@ -71,6 +71,39 @@ test("300 elections: a key that vanishes unnoticed by its watch ends its term at
   expect(gone.map((i) => terms[i]?.end?.reason)).toEqual(gone.map(() => "revoked"));
 });
 
+test("300 elections, nobody writes: a renewal reads a few keys, not all; after a write it reads all again", async () => {
+  const [leader, other] = start(6_000);
+  const elections = Array.from({ length: 300 }, (_, i) => leader.election(`e${i}`));
+  const terms = await Promise.all(elections.map((election) => election.campaign()));
+  await model.pass(4_000); // every key was read
+  const read = async (ms: number): Promise<number> => {
+    const before = leader.transactions;
+    await model.pass(ms);
+    return leader.transactions - before;
+  };
+  const quiet = await read(12_000);
+  expect(quiet).toBeGreaterThanOrEqual(5);
+  expect(quiet).toBeLessThanOrEqual(7); // one in each renewal
+  await other.election("elsewhere").campaign();
+  expect(await read(2_100)).toBeGreaterThanOrEqual(4);
+  expect(terms.filter(({ held }) => !held)).toEqual([]);
+});
+
+test("300 elections: a restore to the very same revision ends the terms whose keys it lacks at the next renewal", async () => {
+  const [leader] = start(6_000);
+  leader.deaf = true;
+  const elections = Array.from({ length: 300 }, (_, i) => leader.election(`e${i}`));
+  const terms = await Promise.all(elections.map((election) => election.campaign()));
+  await model.pass(4_000);
+  const backup = model.server.backUp();
+  const kvs = new Map(backup.kvs);
+  const gone = [1, 150, 298];
+  for (const i of gone) kvs.delete(keyOf(`e${i}`));
+  model.server.restore({ ...backup, kvs }, backup.revision);
+  await model.pass(2_100);
+  expect(terms.flatMap(({ held }, i) => (held ? [] : [i]))).toEqual(gone);
+});
+
 test("300 elections: all are renewed, time after time, by one lease", async () => {
   const [leader] = start(6_000);
   const elections = Array.from({ length: 300 }, (_, i) => leader.election(`e${i}`));

@@ -81,8 +81,8 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: VERIFY_KEYS,
-        find: "const parts = split(seats);",
-        replace: "const parts = split(seats.slice(0, 2));",
+        find: "split(others.filter((seat) => !unchanged(seat)))",
+        replace: "split(others.filter((seat) => !unchanged(seat)).slice(0, 1))",
       },
       {
         file: SHARED_LEASE,
@@ -98,6 +98,12 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     rule: "the key of a term that ran out goes when the lease would have ended",
     stores: ["queue"],
     edits: [{ file: ORPHANS, find: "this.#wakeAt(from);", replace: "this.#timerAt = from;" }],
+  },
+  {
+    name: "etcd: a key that was seen once is not read again, though the store was written to",
+    rule: "a key is as it was only while the store has the revision at which it was seen",
+    stores: ["queue"],
+    edits: [{ file: VERIFY_KEYS, find: "seen.revision === answer.revision", replace: "true" }],
   },
   {
     name: "etcd: a candidate behind us is taken for one ahead",

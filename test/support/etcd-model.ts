@@ -76,6 +76,8 @@ export class ModelProcess {
   cut = false;
   /** Requests of these kinds (`keep-alive`, `transaction`) get lost. */
   readonly lost = new Set<string>();
+  /** How many of those it has sent. */
+  transactions = 0;
   /** Watches say nothing. */
   deaf = false;
   readonly #ttlMs: number;
@@ -89,6 +91,7 @@ export class ModelProcess {
       call: (what, serve, signal) =>
         new Promise((resolve, reject) => {
           onAbort(signal, () => reject(signal.reason));
+          if (what === "transaction") this.transactions++;
           if (!this.cut && !this.lost.has(what)) resolve(Promise.resolve().then(serve));
         }),
       notify: (run) => {

@@ -23,6 +23,12 @@ export interface Header {
   readonly revision: bigint;
   /** Raft term of the member when it filled in the header. */
   readonly raftTerm: bigint;
+  /**
+   * The connection that the answer came on. A server that is restored from a
+   * backup restarts, so its answers come on another one. Without it nothing is
+   * concluded from two answers with equal revisions.
+   */
+  readonly connection?: object | undefined;
 }
 
 /** A key of etcd, as an answer shows it. */

@@ -1,7 +1,7 @@
 /**
  * One renewal of a lease: a keep-alive, and then linearizable transactions that
- * read all keys of the lease, 120 in each. It counts only if both answers carry
- * the same raft term: a deposed cluster leader of older servers can answer
+ * read the keys of the lease: all of them, unless the store was not written to
+ * since they were read. It counts only if all answers carry the same raft term: a deposed cluster leader of older servers can answer
  * keep-alives for a lease that the new one lets expire.
  */
 import type { Extension } from "../../seam/backend.js";
@@ -10,12 +10,14 @@ import type { Clock } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import type { Seat } from "./seat.js";
-import { verifyKeys } from "./verify-keys.js";
+import { inTurn, verifyKeys } from "./verify-keys.js";
 
 export interface RenewLeaseOptions {
   readonly lease: bigint;
   /** Everyone on the lease, asked for after the keep-alive. */
   seats(): readonly Seat[];
+  /** How many renewals there were before. */
+  readonly round: number;
   /** Some key that may be read, if there is no seat yet. */
   readonly anyKey: string;
   readonly limits: CallLimits;
@@ -33,18 +35,22 @@ export interface Renewal {
 export async function renewLease(
   client: EtcdClient,
   clock: Clock,
-  { lease, seats, anyKey, limits, denied }: RenewLeaseOptions,
+  { lease, seats, round, anyKey, limits, denied }: RenewLeaseOptions,
 ): Promise<Renewal> {
   const asked = readClocks(clock);
   const { ttl, raftTerm } = await client.leaseKeepAlive(lease, limits);
   // Those that wait without a key of their own (one key for all) have something to look at too: the one they wait for.
-  const looked = seats().filter(({ token, predecessor }) => token !== undefined || predecessor !== undefined);
+  const looked = inTurn(seats(), round).filter(
+    ({ token, predecessor }) => token !== undefined || predecessor !== undefined,
+  );
   const extension = ttl > 0n ? { asked } : undefined;
-  const { present, revision } = await verifyKeys(client, looked, anyKey, {
-    ...{ raftTerm, extension, limits, denied },
-  });
+  const verification = { raftTerm, extension, limits, denied };
+  const { present, revision } = await verifyKeys(client, looked, anyKey, verification);
   // "No such lease" is believed when the cluster agrees that its keys are gone.
   if (extension === undefined && present > 0)
     throw new ConclaveError("unavailable", "etcd denied the lease but still has its keys; asking again");
+  // Those that have won meanwhile would be extended with the others, unread.
+  const late = seats().filter((seat) => seat.state === "held" && seat.extension !== extension);
+  if (extension !== undefined && late.length > 0) await verifyKeys(client, late, anyKey, verification);
   return { extension, revision };
 }

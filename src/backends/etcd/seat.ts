@@ -10,6 +10,14 @@ import type { CallLimits, EtcdClient, KeyValue, Operation, Transaction } from ".
 
 export type SeatState = "standing" | "held" | "left";
 
+/** A key as a renewal saw it. While the store has this revision, it is as it was. */
+export interface Sighting {
+  readonly revision: bigint;
+  readonly connection: object;
+  /** What was looked at beside it. */
+  readonly predecessor: Seat["predecessor"];
+}
+
 /** The lease that a seat stands on. */
 export interface SeatOwner {
   readonly id: bigint;
@@ -43,6 +51,8 @@ export class Seat implements Revocation {
   predecessor: { readonly key: string; readonly createRevision: bigint } | undefined;
   /** The last extension of the lease after whose question the key was seen in the store. */
   extension: Extension | undefined;
+  /** Where and when a renewal last saw the key, and the key it waits for. */
+  seen: Sighting | undefined;
   /** Monotonic instant of the question last handed to core by itself: a renewal asked for must be newer. */
   handedOut = 0;
   /** Told of every token this campaign meets: its own, and those ahead of it. */

@@ -46,6 +46,7 @@ export class SharedLease implements Session {
   readonly #renewals: RenewalLoop<Extension | undefined>;
   readonly #followers = new Set<SessionFollower>();
   readonly #unfollowed: Unfollowed;
+  #rounds = 0;
   /** The highest revision that the cluster answered with. */
   #revision = 0n;
   /** Some key this candidate may read, for renewals before any seat is taken. */
@@ -233,7 +234,7 @@ export class SharedLease implements Session {
   async #extend(limits: CallLimits): Promise<Extension> {
     const known = this.#revision;
     const renewal = await renewLease(this.#client, this.#clock, {
-      ...{ lease: this.id, anyKey: this.#anyKey, limits },
+      ...{ lease: this.id, round: this.#rounds++, anyKey: this.#anyKey, limits },
       // Read after the keep-alive: seats that came meanwhile are among them.
       seats: () => [...this.#seats],
       denied: (seat, error) => this.#deny(seat, error),

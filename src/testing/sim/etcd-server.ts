@@ -82,6 +82,8 @@ export class EtcdServer {
   #highest = 0n;
   #revision = STEP;
   #raftTerm = 2n;
+  /** A server that is restored restarts: its answers come on another connection. */
+  #connection = {};
 
   constructor(options: EtcdServerOptions) {
     this.#options = options;
@@ -140,7 +142,10 @@ export class EtcdServer {
   }
 
   /** The store goes back to an earlier state; without one it has forgotten all. Leases are given their full time. */
-  restore({ kvs, leases, revision }: Snapshot = { kvs: new Map(), leases: [], revision: 0n }): void {
+  restore(
+    { kvs, leases, revision }: Snapshot = { kvs: new Map(), leases: [], revision: 0n },
+    afterwards = (revision / STEP) * STEP + STEP + this.#losses + 1n,
+  ): void {
     const before = [...this.#kvs.values()];
     if (this.#revision > this.#highest) this.#highest = this.#revision;
     this.#losses++;
@@ -148,8 +153,9 @@ export class EtcdServer {
     for (const [key, kv] of kvs) this.#kvs.set(key, kv);
     this.#leases.clear();
     for (const { keys, ...lease } of leases) this.#revive({ ...lease, expiresAt: 0, keys: new Set(keys) });
-    this.#revision = (revision / STEP) * STEP + STEP + this.#losses;
+    this.#revision = afterwards;
     this.#raftTerm++;
+    this.#connection = {};
     for (const { createRevision } of before)
       if (!this.has(createRevision)) this.#forgotten.add(createRevision);
     this.#watches.forget();
@@ -173,7 +179,7 @@ export class EtcdServer {
   }
 
   #header(): Header {
-    return { revision: this.#revision, raftTerm: this.#raftTerm };
+    return { revision: this.#revision, raftTerm: this.#raftTerm, connection: this.#connection };
   }
 
   #range(range: RangeRequest): KeyValue[] {

@@ -107,7 +107,10 @@ export class GrpcEtcdClient implements EtcdClient {
 
   async transaction(transaction: Transaction, limits: CallLimits): Promise<TransactionAnswer> {
     const body = encodeTransaction(transaction);
-    return this.#call("transaction", methods.txn, body, limits, decodeTransaction);
+    return this.#call("transaction", methods.txn, body, limits, (answer, connection) => ({
+      ...decodeTransaction(answer),
+      connection,
+    }));
   }
 
   async leaseGrant(ttlSeconds: bigint, limits: CallLimits): Promise<LeaseGrant> {
@@ -158,7 +161,7 @@ export class GrpcEtcdClient implements EtcdClient {
     path: string,
     body: Uint8Array,
     limits: CallLimits,
-    decode: (answer: Uint8Array) => T,
+    decode: (answer: Uint8Array, connection: Connection | undefined) => T,
   ): Promise<T> {
     if (limits.urgent === true) return this.#urgent(what, path, body, limits, decode);
     throwIfStopped(limits.signal);
@@ -175,7 +178,7 @@ export class GrpcEtcdClient implements EtcdClient {
     path: string,
     body: Uint8Array,
     { signal, limitMs }: CallLimits,
-    decode: (answer: Uint8Array) => T,
+    decode: (answer: Uint8Array, connection: Connection | undefined) => T,
   ): Promise<T> {
     const sentAt = this.#clock.now();
     let used: Connection | undefined;
@@ -191,7 +194,7 @@ export class GrpcEtcdClient implements EtcdClient {
     try {
       const answer = await limited(this.#clock, limitMs, signal, `etcd ${what}`, ask);
       try {
-        return decode(answer);
+        return decode(answer, used);
       } catch (cause) {
         throw unreadable(used?.who, cause);
       }

@@ -18,6 +18,8 @@ import {
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
 const CANCEL_MS = 5;
+/** With thousands to cancel, others get their turn in between. */
+const CANCELS_AT_ONCE = 250;
 
 interface Watch {
   readonly request: WatchRequest;
@@ -155,11 +157,16 @@ export class Watches {
   #cancel(id: bigint): void {
     if (this.#state.kind !== "open") return;
     this.#cancelled.push(id);
+    this.#cancelSoon();
+  }
+
+  #cancelSoon(): void {
     this.#cancelling ??= this.#clock.after(CANCEL_MS, () => {
       this.#cancelling = undefined;
-      const cancelled = this.#cancelled.splice(0);
-      if (this.#state.kind !== "open") return; // they ended with the stream
-      for (const gone of cancelled) this.#state.stream.send(encodeWatchCancel(gone));
+      if (this.#state.kind !== "open") return void this.#cancelled.splice(0); // they ended with the stream
+      for (const gone of this.#cancelled.splice(0, CANCELS_AT_ONCE))
+        this.#state.stream.send(encodeWatchCancel(gone));
+      if (this.#cancelled.length > 0) this.#cancelSoon();
     });
   }
 
