@@ -18,8 +18,8 @@ INSTALLED := node_modules/.package-lock.json
 SOURCES := $(shell find src -type f 2>/dev/null)
 
 .PHONY: help node-version deps build tools demo run run-node1 run-node2 run-node3 demo-parallel kill-demo \
-        servers check test test-law test-coverage test-mutation test-race test-race-sim test-race-mutants test-race-long test-race-etcd \
-        bench sim format clean
+        servers check test test-law test-coverage test-mutation test-race test-race-sim test-race-mutants test-race-long test-race-stores test-race-etcd \
+        model bench sim format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -100,7 +100,7 @@ test-coverage: deps servers build ## the tests, with a coverage report in covera
 test-mutation: deps ## the code changed one place at a time; the share that the fast tests notice (ARGS=record: one folder)
 	@node scripts/mutation/run.mjs $(ARGS)
 
-test-race: test-race-sim test-race-mutants test-race-long test-race-etcd ## the four below, one after the other (under an hour)
+test-race: test-race-sim test-race-mutants test-race-long test-race-stores test-race-etcd model ## the five below and `make model`, one after the other
 
 test-race-sim: deps ## many more simulated schedules: RACE_SEEDS=50000
 	npm run --silent sim -- --seeds $(RACE_SEEDS)
@@ -108,12 +108,20 @@ test-race-sim: deps ## many more simulated schedules: RACE_SEEDS=50000
 test-race-mutants: deps ## every safety rule broken in turn; the simulator must notice each
 	npm run --silent sim:mutants
 
-test-race-long: deps servers build ## real processes and servers, long runs with faults
-	scripts/run-tests --long
+test-race-long: deps servers build ## real processes, long runs with faults: the library, exec, cron, locks, files, etcd, Kubernetes
+	scripts/run-tests --long=law
+	@node scripts/stores-report.mjs --long
+
+test-race-stores: deps servers build ## real servers, long runs with faults: PostgreSQL, Redis, ZooKeeper, Consul, Raft, moving between stores
+	scripts/run-tests --long=stores
 	@node scripts/stores-report.mjs --long
 
 test-race-etcd: deps build ## the tests on etcd, with each version of etcd that is tested
 	scripts/test-etcd-versions
+
+model: node-version ## the rules of peers, proved by spin; and each rule removed gives a counterexample (docs/model.md)
+	@scripts/servers/install spin gcc
+	@node scripts/model.mjs $(ARGS)
 
 sim: deps ## simulated schedules only: make sim SEEDS=10000
 	npm run --silent sim -- --seeds $(SEEDS) $(ARGS)

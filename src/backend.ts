@@ -11,16 +11,17 @@ export type {
   Leader,
   Listing,
   ObserveOptions,
-  Revocation,
   Session,
   SessionFollower,
   TimingDefaults,
 } from "./seam/backend.js";
+export type { Stop } from "./seam/stop.js";
 export type { Entry, RecordStore } from "./seam/table.js";
 export { readClocks, systemClock } from "./kit/clock.js";
 export type { Clock, Reading, Timer } from "./seam/clock.js";
 export { abortable, boundedCall } from "./kit/driver.js";
 export type { AbortableOptions, BoundedCall } from "./kit/driver.js";
+export { hybridVersion } from "./kit/hybrid-version.js";
 export { ConclaveError, isConclaveError } from "./kit/errors.js";
 export type { ConclaveErrorOptions, ErrorCode } from "./kit/errors.js";
 export { recordBackend } from "./record/backend.js";

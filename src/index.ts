@@ -1,3 +1,21 @@
+/**
+ * Leader election: of many candidates in an election, one leads at a time.
+ *
+ * Promised, as far as the store keeps its own guarantees (docs/guarantees.md):
+ * `term.held` is never true in two processes at once; every term has a higher
+ * token than all terms before it; while the store answers and another candidate
+ * waits, a leader that dies, hangs or is cut off is replaced after its ttl plus
+ * at most one retry, and at once if it resigns.
+ *
+ * Not promised: that two processes never act at once. A process can be paused
+ * between reading `term.held` and acting on it; only the resource can prevent
+ * that, by rejecting tokens lower than one it has seen. Nor that work is done
+ * exactly once, nor that there is always a leader: when the store cannot be
+ * reached, leaders step down. Clocks may be wrong and may jump, but their rates
+ * must not differ by more than the margin (15 % of the ttl by default).
+ *
+ * @packageDocumentation
+ */
 export type {
   Backend,
   BackendWithRecords,
@@ -11,7 +29,6 @@ export type {
   Leader,
   Listing,
   ObserveOptions,
-  Revocation,
   Session,
   SessionFollower,
   TimingDefaults,
@@ -25,7 +42,9 @@ export { ConclaveError, isConclaveError, NotLeaderError, StaleLeaderError } from
 export type { ConclaveErrorOptions, ErrorCode } from "./kit/errors.js";
 export type { ElectionEvents, EventName, Listener, Logger } from "./api/events.js";
 export type { Bearer, Fence, FencedResource, FenceOptions, Guard } from "./seam/fence.js";
-export type { Stop } from "./kit/stop.js";
+export type { Stop } from "./seam/stop.js";
+export { both } from "./both/index.js";
+export type { BothOptions } from "./both/index.js";
 export { Lock } from "./lock/lock.js";
 export type { AcquireOptions, LockOptions } from "./lock/lock.js";
 export type { Term } from "./api/term.js";

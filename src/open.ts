@@ -1,6 +1,8 @@
 /** A URL opens a backend, and with it an election. */
 import type { ElectionOptions } from "./api/options.js";
 import { examples, ownBackend, registeredOpener } from "./backends/registry.js";
+import { both } from "./both/index.js";
+import { BOTH_SCHEME, bothUrls } from "./both/url.js";
 import { Election } from "./election/election.js";
 import { invalid } from "./kit/errors.js";
 import type { Backend } from "./seam/backend.js";
@@ -9,6 +11,7 @@ import type { OpenOptions } from "./seam/entry.js";
 /** Opens the backend a URL names; without one, files in the user's own directory. */
 export async function openBackend(url: string | URL = "file:", options: OpenOptions = {}): Promise<Backend> {
   const scheme = schemeOf(url);
+  if (scheme === BOTH_SCHEME) return openBoth(url, options);
   const own = ownBackend(scheme);
   if (typeof url === "string" && own?.openText !== undefined) return own.openText(url, options);
   const parsed = parse(url);
@@ -16,6 +19,17 @@ export async function openBackend(url: string | URL = "file:", options: OpenOpti
   const open = registeredOpener(scheme);
   if (open !== undefined) return open(parsed, options);
   throw invalid(`no backend for "${scheme}:" URLs; use one of ${examples()}, or register your own`);
+}
+
+async function openBoth(url: string | URL, options: OpenOptions): Promise<Backend> {
+  const [urlA, urlB] = bothUrls(url);
+  const a = await openBackend(urlA, options);
+  try {
+    return both(a, await openBackend(urlB, options));
+  } catch (error) {
+    await a[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 /** What {@link openElection} takes. */

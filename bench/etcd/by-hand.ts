@@ -1,6 +1,6 @@
 /**
  * Somebody revokes the leader's lease, or deletes its key. How long does the old
- * leader go on believing after the next one leads? Both stand in this process,
+ * leader go on believing after the next one leads? Both campaign in this process,
  * each with a connection of its own, so one clock measures both.
  */
 import { etcdBackend } from "../../src/backends/etcd/index.js";
@@ -21,7 +21,7 @@ type Removal = (client: GrpcEtcdClient, leader: KeyValue) => Promise<void>;
 const revoke: Removal = (client, leader) => client.leaseRevoke(leader.lease, limits);
 const remove: Removal = (client, leader) => client.delete(leader.key, undefined, limits);
 
-/** Milliseconds from the next one's office to the old one's end; negative: nobody led in between. */
+/** Milliseconds from the next one's leadership to the old one's end; negative: nobody led in between. */
 async function overlaps(server: EtcdServer, name: string, slowMs: number, act: Removal): Promise<number[]> {
   const client = server.client();
   const proxy = await TcpProxy.start({ port: parseEndpoint(server.endpoints[0]!).port });

@@ -2,7 +2,7 @@
  * A candidate that behaves as `etcdctl elect` does: says a line when it leads,
  * resigns on SIGINT. Then, unlike etcdctl, it does not end: on SIGUSR2 it stands
  * again. Each line says when that was, by a clock that all processes of the
- * machine share: in office, and when `resign()` was called.
+ * machine share: leading, and when `resign()` was called.
  */
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import { Election } from "../../src/election/election.js";

@@ -1,4 +1,4 @@
-/** How long one put takes, and how long the office is empty when its holder gives it up. */
+/** How long one put takes, and how long leadership is empty when its holder gives it up. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface, type Interface } from "node:readline";
@@ -67,7 +67,7 @@ export async function* roundTrip(server: EtcdServer): AsyncGenerator<Row> {
  */
 export async function* handover(server: EtcdServer): AsyncGenerator<Row> {
   const settled = await inTurns(server, "settled", SETTLED_MS, HANDOVERS);
-  yield row("graceful handover, one after the other, resign() to the next in office", settled.busy, settled);
+  yield row("graceful handover, one after the other, resign() to the next leading", settled.busy, settled);
   yield row(`between processes, after ${SETTLED_MS} ms of rest`, settled.inside, settled);
   yield row("the same from outside, SIGINT to the next one's word", settled.ours, settled);
   const joined = await inTurns(server, "joined", JUST_JOINED_MS, JUST_JOINED);
@@ -123,7 +123,7 @@ interface Word {
   readonly saidAt: number | undefined;
 }
 
-/** One stay in the queue and in office. */
+/** One stay in the queue and leading. */
 interface Candidate {
   readonly child: ChildProcess;
   readonly leads: Promise<Word>;
@@ -172,7 +172,7 @@ class Etcdctl implements Pair {
   }
 }
 
-/** Each stands again after it has resigned, when it is told to. */
+/** Each campaigns again after it has resigned, when it is told to. */
 class Ours implements Pair {
   readonly #server: EtcdServer;
   readonly #name: string;

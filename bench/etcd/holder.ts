@@ -1,4 +1,4 @@
-/** A process that stands in many elections, wins what it can, and says when it has them all. */
+/** A process that campaigns in many elections, wins what it can, and says when it has them all. */
 import { subscribe } from "node:diagnostics_channel";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

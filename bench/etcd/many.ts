@@ -15,7 +15,7 @@ const renewals = (keysEach: number): number =>
   (1 + Math.ceil((keysEach * ELECTIONS) / 120)) / (TTL_MS / 3000);
 /** Requests per second of both; those who have just joined the queue make thousands. */
 const QUIET = 1.2 * (renewals(1) + renewals(2)) + 10;
-/** A candidate's key and its card. */
+/** A candidate's key and its identity key. */
 const KEYS_EACH = 2;
 
 interface Said {

@@ -8,7 +8,7 @@ import { machineMs } from "./protocol.js";
 import type { Order, Report, Setup } from "./protocol.js";
 
 interface Contender {
-  /** Waits for office. */
+  /** Waits to be elected. */
   stand(): Promise<void>;
   resign(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * Files, with real processes: how fast office changes hands, and what it costs
+ * Files, with real processes: how fast the leader changes hands, and what it costs
  * to wait for it. Beside it proper-lockfile, where it can do the same.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -69,7 +69,7 @@ async function failovers(kind: Kind, rounds: number): Promise<string> {
   return show(summarize(samples));
 }
 
-/** Processor time and memory of a process that waits for office. */
+/** Processor time and memory of a process that waits to be elected. */
 function idle(kind: Kind, seconds: number): Promise<string> {
   return inDirectory(async (directory) => {
     const leader = new Contestant({ ...kind, directory });

@@ -70,7 +70,7 @@ async function handovers(side: Side, signal: "SIGTERM" | "SIGKILL"): Promise<num
   return took;
 }
 
-/** Milliseconds in which a leader that was stopped and goes on claims office while its successor runs and claims it too. */
+/** Milliseconds in which a leader that was stopped and goes on claims to lead while its successor runs and claims it too. */
 async function stopped(side: Side): Promise<{ readonly bothMs: number; readonly failoverMs: number }> {
   const leader = await side.leader();
   const next = side.start();
@@ -165,7 +165,7 @@ export default async function* bench(): AsyncGenerator<Row> {
     yield row("crash failover (SIGKILL, lease 3 s)", crash, (took) => show(summarize(took)));
     const frozen = await both(server, "frozen", stopped);
     yield row(
-      "leader stopped for 6 s and let go on: both run and claim office",
+      "leader stopped for 6 s and let go on: both run and claim to lead",
       frozen,
       ({ bothMs }) => `${Math.round(bothMs)} ms`,
     );

@@ -20,7 +20,7 @@ for tool in minikube kubectl; do
   command -v "$tool" >/dev/null 2>&1 || { echo "cleanup.sh: $tool is not installed" >&2; exit 1; }
 done
 
-# The candidates first: they give the office up while etcd is still there.
+# The candidates first: they resign while etcd is still there.
 "${kubectl[@]}" delete -f "$here/app.yaml" --ignore-not-found --wait --timeout=60s
 "${kubectl[@]}" delete -f "$here/etcd.yaml" --ignore-not-found --wait --timeout=60s
 if [ "$keep" = no ]; then

@@ -1,6 +1,6 @@
 /**
  * By hand: try once; if somebody leads, wait until nobody does and try again;
- * while in office, check before every step. One key under a lease
+ * while leading, check before every step. One key under a lease
  * (`layout: "key"`), as hand-written programs do it, so that this one can stand
  * beside them.
  *
@@ -20,7 +20,7 @@ async function tryThenWait(election: Election): Promise<Term> {
       const term = await election.tryCampaign();
       if (term !== null) return term;
       const leader = await election.leader();
-      console.log(`not in office: ${leader?.value ?? "nobody"} leads`);
+      console.log(`not leading: ${leader?.value ?? "nobody"} leads`);
       for await (const next of election.observe()) if (next === null) break;
     } catch (error) {
       // Neither yes nor no: etcd could not be asked. What does not pass by itself (a wrong password, say) is thrown on.

@@ -1,9 +1,9 @@
 /**
- * The classic: stand, work while in office, resign on SIGTERM.
+ * The classic: stand, work while leading, resign on SIGTERM.
  *
  * Needs etcd: ETCD_ENDPOINTS, or localhost:2379. Start it twice, end the first
  * one with Ctrl-C, and the second takes over within milliseconds. Instead of a
- * second copy, `etcdctl elect /election/scheduler me` stands in the same queue.
+ * second copy, `etcdctl elect /election/scheduler me` campaigns in the same queue.
  */
 import { Election } from "conclave";
 import { etcdBackend } from "conclave/etcd";
@@ -26,7 +26,7 @@ election.on("error", ({ error }) =>
 console.log("standing");
 await election.run(
   async (term) => {
-    console.log(`in office with token ${term.token}`);
+    console.log(`leading with token ${term.token}`);
     while (!term.signal.aborted) {
       // One piece of work. Ask just before an act that must not happen twice.
       term.assertHeld();

@@ -1,6 +1,6 @@
 /**
  * Why a token: A leads and sends a write that is long on its way. Meanwhile
- * office passes to B, which writes too. When A's write arrives, the ledger has
+ * leadership passes to B, which writes too. When A's write arrives, the ledger has
  * seen a newer token and refuses.
  */
 import { Election, memoryBackend } from "conclave";

@@ -5,7 +5,7 @@ const backend = memoryBackend();
 const open = (id: string): Election => new Election({ name: "scheduler", backend, id });
 const candidates = [open("red"), open("green"), open("blue")];
 
-// Whoever leads says so, works for a moment, and gives the office up.
+// Whoever leads says so, works for a moment, and resigns.
 let terms = 0;
 const done = new AbortController();
 const running = candidates.map((election) =>

@@ -13,7 +13,7 @@ export interface ElectionEvents {
   };
   /** A term is over: exactly one for each `elected`. */
   ended: { readonly term: Term; readonly end: TermEnd };
-  /** Renewals fail, but the deadline has not passed: still in office, perhaps not for long. */
+  /** Renewals fail, but the deadline has not passed: still leading, perhaps not for long. */
   jeopardy: { readonly term: Term; readonly error: unknown };
   /** A renewal succeeded again. */
   safe: { readonly term: Term };
@@ -32,7 +32,7 @@ export interface ElectionEvents {
 
 /** Name of an event of an {@link Election}. */
 export type EventName = keyof ElectionEvents;
-/** A function that is told of one kind of event. */
+/** A listener for one kind of event. */
 export type Listener<E extends EventName> = (event: ElectionEvents[E]) => void;
 
 /** `console` and pino fit. Messages are single lines without secrets. */

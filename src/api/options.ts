@@ -5,7 +5,7 @@ import type { Logger } from "./events.js";
 
 /** Durations that may be set. All are in milliseconds, and all have defaults. */
 export interface TimingOptions {
-  /** How long the office stays ours without a sign of life. Default 10 s (Kubernetes: 15 s). */
+  /** How long leadership lasts without a renewal. Default 10 s (Kubernetes: 15 s). */
   readonly ttlMs?: number | undefined;
   /** Pause between renewals. Default a third of the ttl. */
   readonly renewMs?: number | undefined;
@@ -15,13 +15,13 @@ export interface TimingOptions {
    * clocks may run at different rates. Default: ttl less max(15 %, 250 ms).
    */
   readonly renewDeadlineMs?: number | undefined;
-  /** Longest pause between two looks at the store while waiting for office. Default a fifth of the ttl, at most 2 s. */
+  /** Longest pause between two reads of the store while waiting to be elected. Default a fifth of the ttl, at most 2 s. */
   readonly retryMs?: number | undefined;
   /** Longest a single request to the store may take. Default a quarter of the ttl, less if two would not fit. */
   readonly attemptMs?: number | undefined;
   /** How long the work may take to stop when the term is ended on purpose. Default 5 s. */
   readonly drainMs?: number | undefined;
-  /** Give the office up after this long, so that it rotates. Default: never. */
+  /** Resign after this long, so that leadership rotates. Default: never. */
   readonly maxTermMs?: number | undefined;
 }
 

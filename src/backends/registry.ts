@@ -7,13 +7,28 @@
 import { invalid } from "../kit/errors.js";
 import type { Backend } from "../seam/backend.js";
 import type { BackendEntry, OpenOptions } from "../seam/entry.js";
+import { consul } from "./consul/entry.js";
 import { etcd } from "./etcd/entry.js";
 import { file } from "./file/entry.js";
 import { kubernetes } from "./kubernetes/entry.js";
 import { memory } from "./memory/entry.js";
+import { raft } from "./raft/entry.js";
+import { postgres } from "./postgres/entry.js";
+import { redis } from "./redis/entry.js";
+import { zookeeper } from "./zookeeper/entry.js";
 
 /** Every backend of the library. The docs' table, the CLI's flags and help, and the conformance matrix are made from this list. */
-export const backends: readonly BackendEntry[] = [file, etcd, kubernetes, memory];
+export const backends: readonly BackendEntry[] = [
+  file,
+  etcd,
+  kubernetes,
+  consul,
+  zookeeper,
+  redis,
+  postgres,
+  raft,
+  memory,
+];
 
 /** Opens a backend for a URL of its scheme. The caller closes what was opened. */
 export type BackendOpener = (url: URL, options: OpenOptions) => Backend | Promise<Backend>;

@@ -1,4 +1,4 @@
-/** The flags by which a command stands for office, shared by all commands that do. */
+/** The flags of commands that campaign. */
 import { hostname } from "node:os";
 import type { Command } from "commander";
 import type { Backend } from "../seam/backend.js";

@@ -29,7 +29,7 @@ export function addCronStatus(cron: Command, done: (code: number) => void): void
   addStoreOptions(command)
     .option("--json", "one JSON object a run")
     .addHelpText("after", HELP)
-    // Flags that `cron` knows too are taken by it, wherever they stand.
+    // Flags that `cron` knows too are parsed by it, wherever they are.
     .action(async (name: string, _options: StatusOptions, self: Command) =>
       done(await status(name, self.optsWithGlobals<StatusOptions>())),
     );

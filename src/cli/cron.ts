@@ -7,9 +7,9 @@ import { CronJob } from "./cron-job.js";
 import { runFields, runText } from "./cron-lines.js";
 import { addCronStatus } from "./cron-status.js";
 import { commandOf, findCommand } from "../exec/lookup.js";
-import { describeMeans } from "../exec/means.js";
-import type { ContainChoice, Means } from "../exec/means.js";
-import { GuardRoom } from "../exec/room.js";
+import { describeContainment } from "../exec/containment-method.js";
+import type { ContainChoice, ContainmentMethod } from "../exec/containment-method.js";
+import { WatchdogPool } from "../exec/watchdog-pool.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import { errorFields } from "../terminal/lines.js";
 import type { LogFormat } from "../terminal/log.js";
@@ -43,8 +43,8 @@ Examples:
 
 Start it on every machine: of all of them one runs the command, once for each scheduled instant.
 The command finds CONCLAVE_SCHEDULED_AT, CONCLAVE_ATTEMPT, CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_ID in its
-environment, but not what the store is opened with. If office is lost, or this program is killed or stopped, the command
-and all it started are ended before another can lead. Told to stop, this program sends SIGTERM and soon SIGKILL.
+environment, but not what the store is opened with. If leadership is lost, or this program is killed or stopped, the command
+and all it started are ended before another can lead. When stopped, this program sends SIGTERM and soon SIGKILL.
 at-most-once: if the leader dies on an instant, it is missed and reported.
 at-least-once: the next leader runs it again, with CONCLAVE_ATTEMPT 2.
 Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 4 any other fault; 126 not executable;
@@ -70,7 +70,7 @@ export function addCron(program: Command, done: (code: number) => void): void {
     .addOption(durationOption("--timeout", "end a run after this long (default never)"))
     .addOption(durationOption("--grace", "with --misfire skip: how late is still in time (default 60s)"))
     .addOption(countOption("--catch-up", "with --misfire all: how many at most (default 100)", 1, 10_000))
-    .addOption(durationOption("--ttl", "how long office lasts without a sign of life (default 10s)"))
+    .addOption(durationOption("--ttl", "how long leadership lasts without a renewal (default 10s)"))
     .option("--id <id>", "readable part of this candidate's id (default the host's name)")
     .addOption(
       new Option("--log <format>", "how to report, on stderr").choices(["text", "json"]).default("text"),
@@ -95,17 +95,19 @@ async function cron(pattern: string, name: string, words: string[], options: Cro
       `"${pattern}" is no pattern: quote it, as in conclave cron '0 9 * * *' NAME -- command`,
     );
   const timetable = await cronTimetable(pattern, options.timeZone ?? "UTC");
-  // An instant is not for those who cannot run it.
+  // Don't claim a run that this host cannot execute.
   const found = findCommand(command[0]);
   if (found.status !== 0) {
-    output(process.stderr).line(`conclave: ${found.why}; nobody stood for office`);
+    output(process.stderr).line(`conclave: ${found.why}; not campaigning`);
     return found.status;
   }
-  await using guards = new GuardRoom(options.contain, (means) => sayContained(means, name, options.log));
-  const store = await openStore(options, { processes: () => guards.pids });
+  await using watchdogs = new WatchdogPool(options.contain, (method) =>
+    sayContained(method, name, options.log),
+  );
+  const store = await openStore(options, { processes: () => watchdogs.pids });
   await using _backend = store.backend;
   using stop = stopOnSignals();
-  const job = await CronJob.open({ command, guards, passEnv: new Set(options.passEnv) });
+  const job = await CronJob.open({ command, watchdogs, passEnv: new Set(options.passEnv) });
   await using replica = await schedule({
     ...settings(options),
     name,
@@ -133,10 +135,10 @@ function settings(options: CronOptions): Settings {
   };
 }
 
-function sayContained(means: Means, schedule: string, format: LogFormat): void {
+function sayContained(method: ContainmentMethod, schedule: string, format: LogFormat): void {
   const at = Date.now();
-  const detail = describeMeans(means);
-  const json = JSON.stringify({ event: "contained", at, schedule, reason: means.kind, detail });
+  const detail = describeContainment(method);
+  const json = JSON.stringify({ event: "contained", at, schedule, reason: method.kind, detail });
   const text = format === "json" ? json : `${clockTime(at)} ${schedule}: ${detail}`;
   output(process.stderr).line(text);
 }

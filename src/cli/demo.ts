@@ -58,7 +58,7 @@ export function addDemo(program: Command, done: (code: number) => void): void {
     .description("Shows candidates as real processes: graceful handover, crash, frozen leader.")
     .addOption(countOption("--nodes", "how many candidates", 1, MOST_NODES).default(3))
     .addOption(
-      durationOption("--ttl, --lease-duration", "how long office lasts without a sign of life").default(
+      durationOption("--ttl, --lease-duration", "how long leadership lasts without a renewal").default(
         TTL_MS,
         "3s",
       ),

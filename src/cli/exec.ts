@@ -12,23 +12,23 @@ import { output } from "../terminal/output.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 import { commandOf, findCommand } from "../exec/lookup.js";
-import { describeMeans } from "../exec/means.js";
-import type { ContainChoice, Means } from "../exec/means.js";
+import { describeContainment } from "../exec/containment-method.js";
+import type { ContainChoice, ContainmentMethod } from "../exec/containment-method.js";
 import { openNotes } from "../exec/notes.js";
 import type { NoteFormat } from "../exec/notes.js";
-import { patienceOf } from "../exec/patience.js";
-import { Relay } from "../exec/relay.js";
-import { GuardRoom } from "../exec/room.js";
+import { stopBudgetOf } from "../exec/stop-budget.js";
+import { SignalForwarder } from "../exec/signal-forwarder.js";
+import { WatchdogPool } from "../exec/watchdog-pool.js";
 import { Wrapper } from "../exec/wrapper.js";
-import type { Outcome, Policy } from "../exec/wrapper.js";
+import type { WrapperResult, WrapperPolicy } from "../exec/wrapper.js";
 
 /** Exit codes of our own. Below 120 they would be mistaken for the command's. */
 const OWN_EXIT = { lost: 120, notElected: 121, timeout: 124, failed: 125 } as const;
 
 interface ExecOptions extends StoreOptions, CandidacyOptions {
   readonly grace?: number;
-  readonly onExit?: Policy["onExit"];
-  readonly onLoss?: Policy["onLoss"];
+  readonly onExit?: WrapperPolicy["onExit"];
+  readonly onLoss?: WrapperPolicy["onLoss"];
   readonly once?: boolean;
   readonly try?: boolean;
   readonly timeout?: number;
@@ -47,7 +47,7 @@ Examples:
 The command is given CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_ID. It runs in a session of its own; signals to
 this program are passed on to its process group. If leadership cannot be renewed the group is sent SIGTERM, and SIGKILL
 before another candidate can lead. If this program is killed or stopped, a watchdog process does the same.
-Exit codes: that of the command, 128+n if signal n ended it. Our own: 2 bad usage; 120 office lost; 121 someone else
+Exit codes: that of the command, 128+n if signal n ended it. Our own: 2 bad usage; 120 leadership lost; 121 someone else
 leads (--try); 124 not elected in time (--timeout); 125 the store refused us, or could not be asked (--try);
 126 not executable; 127 not found.`;
 
@@ -58,14 +58,17 @@ export function addExec(program: Command, done: (code: number) => void): void {
   const command = program
     .command("exec")
     .summary("run a command while leading")
-    .description("Stands for office, and runs a command only while it leads.")
+    .description("Campaigns, and runs a command only while it leads.")
     .usage("<NAME> [options] -- <command> [args...]")
     .argument("<NAME>", "the election")
     .argument("[command...]", "what to run, with its arguments; after --");
   addIdOption(command);
   addStoreOptions(command);
   addTimingOptions(command).addOption(
-    durationOption("--grace", "time between SIGTERM and SIGKILL when office is lost (default about ttl/8)"),
+    durationOption(
+      "--grace",
+      "time between SIGTERM and SIGKILL when leadership is lost (default about ttl/8)",
+    ),
   );
   addRunnerOptions(addValueOption(command))
     .addOption(
@@ -76,13 +79,11 @@ export function addExec(program: Command, done: (code: number) => void): void {
       ]),
     )
     .addOption(
-      new Option("--on-loss <what>", "when office was lost (default wait)").choices(["wait", "exit"]),
+      new Option("--on-loss <what>", "when leadership was lost (default wait)").choices(["wait", "exit"]),
     )
     .option("--once", "one term: the same as --on-exit stop --on-loss exit")
     .option("--try", "one attempt: exit 121 if someone else leads; one term")
-    .addOption(
-      durationOption("--timeout", "exit 124 if not elected within this time (default wait for ever)"),
-    )
+    .addOption(durationOption("--timeout", "exit 124 if not elected within this time (default wait forever)"))
     .addOption(new Option("--log <format>", "our own lines, on stderr").choices(NOTE_FORMATS).default("text"))
     .addHelpText("after", HELP)
     .action(async (name: string, words: string[], options: ExecOptions) => {
@@ -92,9 +93,9 @@ export function addExec(program: Command, done: (code: number) => void): void {
 
 async function exec(name: string, words: readonly string[], options: ExecOptions): Promise<number> {
   // First of all: from here on no signal is lost.
-  using relay = new Relay();
+  using forwarder = new SignalForwarder();
   try {
-    return await perform(name, words, options, relay);
+    return await runExec(name, words, options, forwarder);
   } catch (error) {
     const code = exitCodeOf(error);
     if (code === EXIT.usage) throw error;
@@ -103,33 +104,35 @@ async function exec(name: string, words: readonly string[], options: ExecOptions
   }
 }
 
-async function perform(
+async function runExec(
   name: string,
   words: readonly string[],
   options: ExecOptions,
-  relay: Relay,
+  forwarder: SignalForwarder,
 ): Promise<number> {
   const policy = policyOf(options);
   const command = commandOf(words, "exec NAME");
   const found = findCommand(command[0]);
   if (found.status !== 0) {
-    output(process.stderr).line(`conclave: ${found.why}; nobody stood for office`);
+    output(process.stderr).line(`conclave: ${found.why}; not campaigning`);
     return found.status;
   }
   const id = candidateId(options.nodeId);
-  const guards = new GuardRoom(options.contain, (means) => notes.line(containedLine(election, means)));
-  const store = await openStore(options, { processes: () => guards.pids });
+  const watchdogs = new WatchdogPool(options.contain, (method) =>
+    notes.line(containedLine(election, method)),
+  );
+  const store = await openStore(options, { processes: () => watchdogs.pids });
   await using election = await openCandidate(name, id, options, store.backend);
-  const patience = patienceOf(election.timing, options.grace);
+  const stopBudget = stopBudgetOf(election.timing, options.grace);
   const notes = openNotes(options.log, id, election.candidate);
   notes.note(`candidate ${election.candidate} in election "${name}"; elections live in ${store.where}`);
   const passEnv = new Set(options.passEnv);
   const wrapper = new Wrapper({
     election,
-    guards,
-    relay,
+    watchdogs,
+    forwarder,
     notes,
-    patience,
+    stopBudget,
     policy,
     command,
     passEnv,
@@ -137,25 +140,25 @@ async function perform(
   try {
     return codeOf(await wrapper.run());
   } finally {
-    await guards.close();
+    await watchdogs.close();
     await notes.flush(FLUSH_MS);
   }
 }
 
-function containedLine({ name, candidate }: Election, means: Means): Line {
-  const detail = describeMeans(means);
+function containedLine({ name, candidate }: Election, method: ContainmentMethod): Line {
+  const detail = describeContainment(method);
   return {
     event: "contained",
     at: preciseNow(),
     election: name,
     candidate,
     token: null,
-    reason: means.kind,
+    reason: method.kind,
     detail,
   };
 }
 
-function policyOf(options: ExecOptions): Policy {
+function policyOf(options: ExecOptions): WrapperPolicy {
   const { onExit, onLoss, timeout } = options;
   const single = options.once === true || options.try === true;
   const flag = options.try === true ? "--try" : "--once";
@@ -173,7 +176,7 @@ function policyOf(options: ExecOptions): Policy {
   };
 }
 
-function codeOf(outcome: Outcome): number {
+function codeOf(outcome: WrapperResult): number {
   switch (outcome.kind) {
     case "done":
     case "stopped":

@@ -3,11 +3,11 @@ import type { Command } from "commander";
 import type { ErrorCode } from "../kit/errors.js";
 import { candidateId, openCandidate } from "./candidacy.js";
 import { commandOf, findCommand } from "../exec/lookup.js";
-import type { ContainChoice } from "../exec/means.js";
+import type { ContainChoice } from "../exec/containment-method.js";
 import type { Notes } from "../exec/notes.js";
-import { patienceOf } from "../exec/patience.js";
-import { Relay } from "../exec/relay.js";
-import { GuardRoom } from "../exec/room.js";
+import { stopBudgetOf } from "../exec/stop-budget.js";
+import { SignalForwarder } from "../exec/signal-forwarder.js";
+import { WatchdogPool } from "../exec/watchdog-pool.js";
 import { Wrapper } from "../exec/wrapper.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import type { Line } from "../terminal/lines.js";
@@ -46,7 +46,7 @@ export function addLock(program: Command, done: (code: number) => void): void {
     .argument("<NAME>", "the lock")
     .argument("[command...]", "after --: what to run")
     .option("--try", "do not wait: exit 1 if the lock is not free")
-    .addOption(durationOption("--timeout", "wait at most this long for the lock (default for ever)"))
+    .addOption(durationOption("--timeout", "wait at most this long for the lock (default forever)"))
     .addOption(durationOption("--ttl", "how long the lock lasts without a sign of life (default 10s)"))
     .option("--id <id>", "readable part of this holder's id (default the host's name)");
   addRunnerOptions(addStoreOptions(command))
@@ -58,7 +58,7 @@ export function addLock(program: Command, done: (code: number) => void): void {
 
 async function lockCommand(name: string, words: string[], options: LockCommandOptions): Promise<number> {
   // First of all: from here on no signal is lost.
-  using relay = new Relay();
+  using forwarder = new SignalForwarder();
   if (options.try === true && options.timeout !== undefined)
     throw new UsageError("--try and --timeout exclude each other: give one");
   const command = commandOf(words, "lock NAME");
@@ -68,19 +68,19 @@ async function lockCommand(name: string, words: string[], options: LockCommandOp
     say(`${found.why}; the lock was not asked for`);
     return found.status;
   }
-  await using guards = new GuardRoom(options.contain);
-  const store = await openStore(options, { processes: () => guards.pids });
+  await using watchdogs = new WatchdogPool(options.contain);
+  const store = await openStore(options, { processes: () => watchdogs.pids });
   const id = candidateId(options.id);
   // A lock is an election nobody watches.
   await using election = await openCandidate(name, id, { leaseDuration: options.ttl }, store.backend);
-  // Without waiting there is one attempt: how it fails is told once, at the end.
+  // Without waiting there is one attempt: its failure is reported once, at the end.
   const notes = new LockNotes(options.try === true ? () => {} : say);
   const outcome = await new Wrapper({
     election,
-    guards,
-    relay,
+    watchdogs,
+    forwarder,
     notes,
-    patience: patienceOf(election.timing, undefined),
+    stopBudget: stopBudgetOf(election.timing, undefined),
     policy: { onExit: "stop", onLoss: "exit", try: options.try === true, timeoutMs: options.timeout },
     command,
     passEnv: new Set(options.passEnv),
@@ -124,7 +124,7 @@ class LockNotes implements Notes {
     // While the command runs its lines come first, and ours could wait for its reader.
     if (event !== "error" || token !== null || reason === undefined) return;
     this.unknown = reason;
-    // What does not pass ends the wait, and is told at the end.
+    // A permanent failure ends the wait and is reported at the end.
     if (code !== undefined && !PASSING.has(code)) return;
     if (this.#said !== reason) this.#say(`${reason}; trying again`);
     this.#said = reason;

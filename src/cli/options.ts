@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
 import { describe } from "../kit/errors.js";
 import { parseDuration } from "../terminal/duration.js";
-import { CONTAIN_CHOICES } from "../exec/means.js";
+import { CONTAIN_CHOICES } from "../exec/containment-method.js";
 
 export function durationOption(flags: string, description: string): Option {
   return new Option(`${flags} <duration>`, description).argParser((text: string) => {
@@ -22,7 +22,7 @@ export function countOption(flags: string, description: string, least: number, m
   });
 }
 
-/** For commands that run another: what it finds in its environment (exec/environment.ts), how it is contained (exec/means.ts). */
+/** For commands that run another: what it finds in its environment (exec/environment.ts), how it is contained (exec/containment-method.ts). */
 export function addRunnerOptions(command: Command): Command {
   const passEnv = "do not withhold these variables from the command (a,b,…)";
   return command

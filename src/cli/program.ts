@@ -14,6 +14,7 @@ import { addRun } from "./run.js";
 import { redact } from "../terminal/secrets.js";
 import { addServe } from "./serve.js";
 import { addStatus } from "./status.js";
+import { addStoreCommands } from "./store-commands.js";
 import { similarFlag } from "./suggest.js";
 
 const HELP = `
@@ -85,6 +86,7 @@ function build(done: (code: number) => void): Command {
   addLock(program, done);
   addCron(program, done);
   addServe(program, done);
+  addStoreCommands(program, done);
   addDemo(program, done);
   addDemoNode(program, done);
   return program;

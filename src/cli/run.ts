@@ -29,15 +29,15 @@ Examples:
   $ conclave run nightly-bill --lock-dir /var/lib/billing --log json
   $ conclave run nightly-bill --try || echo "someone else leads"
 
-Ctrl-C or SIGTERM stops the work, gives the office up and exits 0; a second one exits at once.
+Ctrl-C or SIGTERM stops the work, resigns and exits 0; a second one exits at once.
 Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 4 any other fault, or output was lost.
 With --try: 1 not elected, or leadership lost; 3 store unreachable.`;
 
 export function addRun(program: Command, done: (code: number) => void): void {
   const command = program
     .command("run")
-    .summary("stand for office, with a status line each second")
-    .description("Stands for office, works while it leads, and stands again, for ever.")
+    .summary("campaign and lead, with a status line each second")
+    .description("Campaigns, works while it leads, then campaigns again, until it is stopped.")
     .argument("[NAME]", `the election (default "${DEFAULT_NAME}")`);
   addIdOption(command).option("--lock-name <name>", "the election; the same as NAME");
   addStoreOptions(command);
@@ -45,7 +45,7 @@ export function addRun(program: Command, done: (code: number) => void): void {
   addTimingOptions(command)
     .addOption(durationOption("--work-every", "do a piece of work this often while leading (default never)"))
     .addOption(
-      durationOption("--max-term", "give office up after this long, so that it rotates (default never)"),
+      durationOption("--max-term", "resign after this long, so that leadership rotates (default never)"),
     );
   addValueOption(command)
     .option("--try", "one attempt: lead for one term, or exit 1 if someone else leads")
@@ -61,7 +61,7 @@ async function run(name: string | undefined, options: RunOptions): Promise<numbe
   const standing = await openCandidate(election, id, options, store.backend);
   const log = openLog(options.log, output(), id, standing.candidate);
   using stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
-    log.note(`${signal}: stopping the work, giving the office up (once more exits at once)`),
+    log.note(`${signal}: stopping the work and resigning (send it again to exit at once)`),
   );
   log.note(
     `candidate ${standing.candidate} in election "${election}", ttl ${formatDuration(standing.timing.ttlMs)}`,

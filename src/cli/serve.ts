@@ -39,7 +39,7 @@ Examples:
   $ conclave serve nightly-bill mailer --ui
   $ conclave serve nightly-bill --listen 0.0.0.0:4040 --token-file /run/secrets/conclave --allow-host sidecar
 
-Stands in each election and answers for it over HTTP. Answers say how long they may be relied on; when the
+Campaigns in each election and reports on it over HTTP. Answers say how long they may be relied on; when the
 store cannot be asked, the answer is 503, not what was true before. Beyond this machine a token is required.
 Ctrl-C or SIGTERM gives the offices up and exits 0; a second one exits at once.
 Exit codes: 0 stopped on request; 2 bad usage, or the address is taken; 3 the store could not be opened; 4 any other
@@ -49,12 +49,12 @@ export function addServe(program: Command, done: (code: number) => void): void {
   const command = program
     .command("serve")
     .summary("elections over HTTP, for any language")
-    .description("Stands for office and tells other programs who leads, over HTTP.")
+    .description("Campaigns, and tells other programs over HTTP who leads.")
     .argument("<NAME...>", "the elections");
   addIdOption(command);
   addStoreOptions(command);
   addTimingOptions(command).addOption(
-    durationOption("--max-term", "give office up after this long, so that it rotates (default never)"),
+    durationOption("--max-term", "resign after this long, so that leadership rotates (default never)"),
   );
   addValueOption(command)
     .addOption(listenOption("where to listen").default(LISTEN, "127.0.0.1:4040"))

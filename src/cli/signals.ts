@@ -8,15 +8,15 @@ export interface Stop extends Disposable {
 }
 
 const NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const;
-type Ending = keyof typeof NUMBERS;
+type EndingSignal = keyof typeof NUMBERS;
 
 /** The first signal stops in good order, the second exits at once. */
 export function stopOnSignals(
-  signals: readonly Ending[] = ["SIGINT", "SIGTERM"],
-  told: (signal: Ending) => void = () => {},
+  signals: readonly EndingSignal[] = ["SIGINT", "SIGTERM"],
+  told: (signal: EndingSignal) => void = () => {},
 ): Stop {
   const controller = new AbortController();
-  const handle = (signal: Ending): void => {
+  const handle = (signal: EndingSignal): void => {
     if (controller.signal.aborted) process.exit(128 + NUMBERS[signal]);
     told(signal);
     controller.abort(new Stopped(signal, NUMBERS[signal]));

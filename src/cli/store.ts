@@ -5,6 +5,7 @@ import { systemClock } from "../kit/clock.js";
 import { isConclaveError } from "../kit/errors.js";
 import { bounded } from "../kit/wait.js";
 import { openBackend, schemeOf } from "../open.js";
+import { BOTH_SCHEME, bothUrls } from "../both/url.js";
 import type { Backend } from "../seam/backend.js";
 import type { BackendEntry, OpenOptions, StoreFlag, StoreFlags } from "../seam/entry.js";
 import { UsageError } from "../terminal/failure.js";
@@ -87,6 +88,7 @@ export function backendUrl(options: StoreOptions): string {
   if (backend === undefined && named?.flags !== undefined) return flagUrl(named.flags, options);
   const text = backend ?? (process.env["CONCLAVE_BACKEND"] || "file:");
   rememberSecrets(text);
+  if (schemeOf(text) === BOTH_SCHEME) bothUrls(text).forEach(rememberSecrets);
   return text;
 }
 

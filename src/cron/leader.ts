@@ -212,7 +212,7 @@ export class ScheduleLeader {
     if (behind < CLOCK_BEHIND_MS || this.#complained) return;
     this.#complained = true;
     const message =
-      `this machine's clock is ${Math.round(behind / 1000)} s before the last instant that was run; ` +
+      `this machine's clock is ${Math.round(behind / 1000)} s before the last scheduled time that was run; ` +
       "nothing is run twice, so nothing is run until it has caught up. Set the clock, or let another replica lead";
     events.emit("error", { error: new ConclaveError("state", message) });
   }

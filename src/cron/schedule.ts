@@ -37,7 +37,7 @@ export interface Actor {
   readonly now: number;
 }
 
-/** Runs side by side: each stands in the record until it has ended, and a record is small. */
+/** Runs side by side: each campaigns in the record until it has ended, and a record is small. */
 const MOST_PARALLEL = 50;
 
 export type Decision =

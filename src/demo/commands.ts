@@ -9,7 +9,7 @@ export const MOST_NODES = 20;
 interface Action {
   /** Why not now; `undefined`: it can be done. */
   readonly refusal: (node: NodeView, stage: Stage) => string | undefined;
-  readonly perform: (stage: Stage, name: string) => void;
+  readonly run: (stage: Stage, name: string) => void;
 }
 
 const alive = ({ name, state }: NodeView): string | undefined =>
@@ -21,56 +21,56 @@ const awake = (node: NodeView): string | undefined =>
 const ACTIONS: Readonly<Record<string, Action>> = {
   resign: {
     refusal: (node) => (node.state === "leader" ? undefined : `${node.name} does not lead`),
-    perform: (stage, name) => stage.dismiss(name),
+    run: (stage, name) => stage.dismiss(name),
   },
-  kill: { refusal: alive, perform: (stage, name) => stage.kill(name) },
+  kill: { refusal: alive, run: (stage, name) => stage.kill(name) },
   start: {
     refusal: ({ name, state }) => (state === "gone" ? undefined : `${name} is running`),
-    perform: (stage, name) => stage.start(name),
+    run: (stage, name) => stage.start(name),
   },
-  freeze: { refusal: awake, perform: (stage, name) => void stage.signal(name, "SIGSTOP") },
+  freeze: { refusal: awake, run: (stage, name) => void stage.signal(name, "SIGSTOP") },
   thaw: {
     refusal: ({ name, state }) => (state === "frozen" ? undefined : `${name} is not frozen`),
-    perform: (stage, name) => void stage.signal(name, "SIGCONT"),
+    run: (stage, name) => void stage.signal(name, "SIGCONT"),
   },
   cut: {
     refusal: (node) => (node.cut ? `${node.name} is cut off already` : alive(node)),
-    perform: (stage, name) => stage.cut(name, true),
+    run: (stage, name) => stage.cut(name, true),
   },
   heal: {
     refusal: ({ name, cut }) => (cut ? undefined : `${name} is not cut off`),
-    perform: (stage, name) => stage.cut(name, false),
+    run: (stage, name) => stage.cut(name, false),
   },
   remove: {
     refusal: (_, stage) => (stage.state.nodes.length > 1 ? undefined : "the last node stays"),
-    perform: (stage, name) => stage.remove(name),
+    run: (stage, name) => stage.remove(name),
   },
 };
 
-export type Outcome =
+export type CommandResult =
   | { readonly done: true }
   | { readonly done: false; readonly status: 404 | 409; readonly reason: string };
 
-export function addNode(stage: Stage): Outcome {
+export function addNode(stage: Stage): CommandResult {
   if (stage.state.nodes.length >= MOST_NODES)
     return { done: false, status: 409, reason: `at most ${MOST_NODES} nodes` };
   stage.add();
   return { done: true };
 }
 
-export function command(stage: Stage, name: string, action: string): Outcome {
+export function command(stage: Stage, name: string, action: string): CommandResult {
   const node = stage.state.nodes.find((view) => view.name === name);
   if (node === undefined) return { done: false, status: 404, reason: "no such node" };
   const known = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
   if (known === undefined) return { done: false, status: 404, reason: "no such action" };
   const reason = known.refusal(node, stage);
   if (reason !== undefined) return { done: false, status: 409, reason };
-  known.perform(stage, name);
+  known.run(stage, name);
   return { done: true };
 }
 
 /** A day for one bad moment, or for each of them. */
-export function startDialer(dialer: Dialer, which: string): Outcome {
+export function startDialer(dialer: Dialer, which: string): CommandResult {
   const moments = which === "week" ? POSSIBLE : POSSIBLE.filter((moment) => moment === which);
   if (moments.length === 0) return { done: false, status: 404, reason: "no such moment" };
   if (dialer.busy) return { done: false, status: 409, reason: "the calls of these days are not over yet" };

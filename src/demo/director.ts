@@ -1,9 +1,9 @@
-/** The play: three changes of office, each brought about by a signal, measured, and told with what to look for. */
+/** The play: three changes of leadership, each brought about by a signal, measured, and told with what to look for. */
 import { systemClock } from "../kit/clock.js";
 import { onAbort, sleep } from "../kit/wait.js";
 import { formatDuration } from "../terminal/duration.js";
 import type { DemoEvent, NodeView, Signal } from "./model.js";
-import { leaderOf } from "./model.js";
+import { leadingNode } from "./model.js";
 import type { Stage } from "./stage.js";
 
 export interface DirectorOptions {
@@ -90,9 +90,9 @@ export class Director {
     const { stage, names } = this.#options;
     stage.emit({
       kind: "scene",
-      title: `${names.length} candidates, one office`,
+      title: `${names.length} candidates, one leadership`,
       lookFor: [
-        `${names.length} processes stand for the same office. Exactly one is elected (👑), the others follow (👥).`,
+        `${names.length} processes campaign in the same election. Exactly one is elected (👑), the others follow (👥).`,
         "The leader writes to a ledger, each time with its token. The ledger refuses tokens older than it has seen.",
       ],
     });
@@ -103,7 +103,7 @@ export class Director {
 
   async #handover(): Promise<void> {
     this.#scene("Scene 1: the leader is stopped gracefully (SIGTERM)", [
-      "It stops its work, gives the office up, and exits. The next one is elected at once, not after the ttl.",
+      "It stops its work, resigns, and exits. The next one is elected at once, not after the ttl.",
       "The new token is higher than the old one.",
     ]);
     const { leader } = await this.#fall({
@@ -157,7 +157,7 @@ export class Director {
   async #fall({ what, signal: how, remark }: Fall): Promise<{ readonly leader: NodeView }> {
     const { stage } = this.#options;
     const { signal } = this.#yielded;
-    const leader = await stage.until("someone leads", LIMIT_MS, signal, () => leaderOf(stage.state));
+    const leader = await stage.until("someone leads", LIMIT_MS, signal, () => leadingNode(stage.state));
     const oldToken = leader.token ?? "?";
     // Listening comes first: the successor may be elected before we look.
     const succession = stage.until(`another one follows ${leader.name}`, LIMIT_MS, signal, (event) =>

@@ -1,6 +1,6 @@
 /** The resource that the leaders write to. All it needs for safety is to remember the highest token. */
 
-export interface Verdict {
+export interface WriteCheck {
   readonly accepted: boolean;
   readonly highest: bigint;
 }
@@ -10,7 +10,7 @@ export class Ledger {
   #highest = -1n;
 
   /** Refuses whoever comes with an older token than it has seen. */
-  write(token: bigint): Verdict {
+  write(token: bigint): WriteCheck {
     const accepted = token >= this.#highest;
     if (accepted) this.#highest = token;
     return { accepted, highest: this.#highest };

@@ -17,7 +17,7 @@ type NodeState =
 
 export type Signal = "SIGTERM" | "SIGKILL" | "SIGSTOP" | "SIGCONT";
 
-/** One change of office that the demo brought about, and how long nobody could act. */
+/** One change of leader that the demo brought about, and how long nobody could act. */
 export interface Measure {
   readonly what: string;
   readonly from: string;
@@ -56,7 +56,7 @@ export type DemoEvent =
   | { readonly kind: "started"; readonly at: number; readonly node: string; readonly pid: number }
   | { readonly kind: "exited"; readonly at: number; readonly node: string; readonly how: string }
   | { readonly kind: "signalled"; readonly at: number; readonly node: string; readonly signal: Signal }
-  /** Told to give its office up. */
+  /** Told to resign. */
   | { readonly kind: "dismissed"; readonly at: number; readonly node: string }
   /** Cut off from the store, or no longer. */
   | { readonly kind: "cut"; readonly at: number; readonly node: string; readonly on: boolean }
@@ -85,7 +85,7 @@ export interface NodeView {
   readonly pid: number | undefined;
   /** Of its present term, while it leads. */
   readonly token: string | undefined;
-  /** In office, but its renewals fail. */
+  /** In leadership, but its renewals fail. */
   readonly jeopardy: boolean;
   /** It cannot reach the store. */
   readonly cut: boolean;
@@ -163,8 +163,8 @@ export function advance(state: DemoState, event: DemoEvent): DemoState {
   }
 }
 
-/** The node in office, by its own word. */
-export function leaderOf(state: DemoState): NodeView | undefined {
+/** The node leading, by its own word. */
+export function leadingNode(state: DemoState): NodeView | undefined {
   return state.nodes.find((node) => node.state === "leader");
 }
 
@@ -212,7 +212,7 @@ function afterLine(state: DemoState, name: string, line: Line): DemoState {
     case "error": {
       const node = state.nodes.find((view) => view.name === name);
       if (node?.state !== "starting" || event === "error") return state;
-      // Woken up in time, it is still in office, and says so by nothing but its work.
+      // Woken up in time, it is still leading, and says so by nothing but its work.
       return change(state, name, token !== null && token === node.token ? { state: "leader" } : FOLLOWING);
     }
   }

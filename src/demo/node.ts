@@ -40,9 +40,9 @@ export async function demoNode(options: NodeOptions): Promise<number> {
   const backend = fileBackend({ directory: options.lockDir, fs });
   const election = new Election({ name, id, backend, ttlMs, retryMs, closeBackend: true });
   const ledger = new LedgerClient(stop.signal);
-  const perform = (term: Term): Promise<void> => ledger.write(term);
+  const work = (term: Term): Promise<void> => ledger.write(term);
   const log = openLog("json", output(), id, election.candidate);
-  const candidate = new Candidate({ election, log, signal: stop.signal, workEveryMs, perform });
+  const candidate = new Candidate({ election, log, signal: stop.signal, workEveryMs, work });
   const unreport = report(election, fs);
   await candidate.run();
   unreport();

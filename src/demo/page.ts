@@ -17,7 +17,7 @@ import { onGone, openStream } from "../sidecar/stream.js";
 import { preciseNow } from "../terminal/lines.js";
 import type { Address } from "../terminal/listen.js";
 import { addNode, command, MOST_NODES, startDialer } from "./commands.js";
-import type { Outcome } from "./commands.js";
+import type { CommandResult } from "./commands.js";
 import type { Dialer } from "./dialer/dialer.js";
 import type { DialerState } from "./dialer/model.js";
 import type { DemoState } from "./model.js";
@@ -111,7 +111,7 @@ async function route(desk: Desk, request: IncomingMessage, response: ServerRespo
 }
 
 /** What a path asks for; `null`: nothing. */
-function orderOf(path: string, { stage, dialer }: DemoPageOptions): (() => Outcome) | null {
+function orderOf(path: string, { stage, dialer }: DemoPageOptions): (() => CommandResult) | null {
   if (path === "/nodes") return () => addNode(stage);
   const [, room, name = "", action = ""] = /^\/(nodes|dialer)\/([^/]+)(?:\/([a-z]+))?$/.exec(path) ?? [];
   if (room === "nodes" && action !== "") return () => command(stage, decode(name) ?? "", action);

@@ -104,7 +104,7 @@ function wording(event: DemoEvent): string | undefined {
     case "removed":
       return "− has left";
     case "dismissed":
-      return "✉ asked to give its office up";
+      return "✉ asked to resign";
     case "cut":
       return event.on ? "✂ cut off from the store" : "⚕ reaches the store again";
     case "lease":
@@ -134,7 +134,7 @@ function spoken(node: string, line: Line): string | undefined {
       return `👑 elected, token ${line.token}`;
     case "ended":
       return line.reason === "resigned" || line.reason === "closed"
-        ? `👋 office given up, token ${line.token}`
+        ? `👋 leadership given up, token ${line.token}`
         : `💔 knows that its term is over (${line.reason}), token ${line.token}`;
     case "jeopardy":
       return `🔥 in jeopardy: ${line.reason}`;

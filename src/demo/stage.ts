@@ -41,7 +41,7 @@ export class Stage implements AsyncDisposable {
   readonly #children = new Map<string, ChildProcess>();
   readonly #listeners = new Set<DemoListener>();
   readonly #emergency = (): void => this.#destroy();
-  /** Frozen in office: a write of theirs is under way and will come too late. */
+  /** Frozen leading: a write of theirs is under way and will come too late. */
   readonly #caught = new Set<string>();
   readonly #leaving = new Set<string>();
   /** Ended on request: not to be started again unasked. */
@@ -155,7 +155,7 @@ export class Stage implements AsyncDisposable {
     return this.#resting.has(name);
   }
 
-  /** Asks the leader to give its office up. */
+  /** Asks the leader to resign. */
   dismiss(name: string): void {
     this.emit({ kind: "dismissed", node: name });
     this.#send(name, { kind: "resign" });
@@ -209,7 +209,7 @@ export class Stage implements AsyncDisposable {
     if (!isNodeMessage(message)) return;
     switch (message.kind) {
       case "write":
-        return this.#judge(node, child, message);
+        return this.#checkWrite(node, child, message);
       case "lease": {
         const { at, token, remainingMs, marginMs } = message;
         return this.emit({ kind: "lease", node, token, remainingMs, marginMs }, at);
@@ -219,7 +219,7 @@ export class Stage implements AsyncDisposable {
     }
   }
 
-  #judge(node: string, child: ChildProcess, { id, token, late }: WriteRequest): void {
+  #checkWrite(node: string, child: ChildProcess, { id, token, late }: WriteRequest): void {
     const { accepted, highest } = this.#ledger.write(BigInt(token));
     const verdict: DirectorMessage = { kind: "verdict", id, accepted, highest: highest.toString() };
     if (child.connected) child.send(verdict, () => {});

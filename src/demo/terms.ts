@@ -1,5 +1,5 @@
 /**
- * Who was in office when, put together from what nodes report and from what was
+ * Who was leading when, put together from what nodes report and from what was
  * done to them. A frozen leader reports its end only when it wakes up, and a
  * killed one never: its term ended at its deadline, or when it died.
  */
@@ -14,7 +14,7 @@ export interface TermView {
   readonly deadline?: number;
   /** When the others may take over unless it is renewed: the deadline and the margin. */
   readonly leaseEnd?: number;
-  /** When it was frozen or killed in office and so stopped acting, whatever it still holds. */
+  /** When it was frozen or killed leading and so stopped acting, whatever it still holds. */
   readonly stoppedAt?: number;
   /** How it ended: resigned, closed, expired, revoked, or killed. */
   readonly reason?: string;
@@ -26,7 +26,7 @@ export type Terms = readonly TermView[];
 const MOST_TERMS = 80;
 
 export function began(terms: Terms, node: string, token: string, at: number): Terms {
-  // Whoever was in office before, and could not say so, was past its deadline by then.
+  // Whoever was leading before, and could not say so, was past its deadline by then.
   const closed = terms.map((term) => (isOpen(term) && overdue(term, at) ? over(term, at) : term));
   return [...closed, { node, token, from: at }].slice(-MOST_TERMS);
 }

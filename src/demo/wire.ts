@@ -22,7 +22,7 @@ export type DirectorMessage =
   | { readonly kind: "verdict"; readonly id: number; readonly accepted: boolean; readonly highest: string }
   /** Send once more what you wrote last, as if it had been long under way. */
   | { readonly kind: "write-late" }
-  /** Give your office up. */
+  /** Give your leadership up. */
   | { readonly kind: "resign" }
   /** From now on the store cannot be reached, or can be again. */
   | { readonly kind: "cut"; readonly on: boolean };

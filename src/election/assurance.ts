@@ -23,10 +23,12 @@ export function checkFenced(backend: Backend, allowUnfenced: boolean | undefined
 
 const warned = new WeakSet<Backend>();
 
-/** Says once for each backend that it excludes two leaders only as well as it can. */
-export function warnBestEffort(backend: Backend, events: Reports): void {
-  if (backend.guarantees.exclusion !== "best-effort" || warned.has(backend)) return;
+/** Logs once for each backend that it excludes two leaders by best effort only, and what it finds wrong with its store. */
+export function logWarnings(backend: Backend, events: Reports): void {
+  if (warned.has(backend)) return;
   warned.add(backend);
+  backend.onWarning?.((message) => events.log("warn", message));
+  if (backend.guarantees.exclusion !== "best-effort") return;
   events.log(
     "warn",
     `the backend "${backend.name}" excludes two leaders by best effort only: a failover of the store can grant ` +

@@ -4,7 +4,7 @@
  */
 import { confirm, withdraw } from "../law/confirm.js";
 import { releaseHold } from "../law/release.js";
-import { checkBackend, checkFenced, warnBestEffort } from "./assurance.js";
+import { checkBackend, checkFenced, logWarnings } from "./assurance.js";
 import type { Backend, Hold } from "../seam/backend.js";
 import { Backoff } from "../kit/backoff.js";
 import type { Clock } from "../seam/clock.js";
@@ -12,7 +12,7 @@ import { systemClock } from "../kit/clock.js";
 import type { Deadline } from "../law/deadline.js";
 import { ConclaveError, describe, isRetriable } from "../kit/errors.js";
 import { Reports } from "../law/reports.js";
-import { Halt } from "../kit/stop.js";
+import { StopSource } from "../kit/stop.js";
 import type { Stop } from "../kit/stop.js";
 import { leaseOf } from "../law/lease.js";
 import { checkId, checkName, checkValue, defaultId } from "../kit/names.js";
@@ -49,7 +49,7 @@ export class Candidate {
   readonly #value: string;
   readonly #ready: ElectionOptions["ready"];
   readonly #closeBackend: boolean;
-  readonly #closing = new Halt();
+  readonly #closing = new StopSource();
   /** All that is under way: `close()` waits for it. */
   #running: Set<Promise<unknown>> | undefined;
   #state: State = IDLE;
@@ -169,7 +169,7 @@ export class Candidate {
 
   async #close(): Promise<void> {
     const ending = this.tenure?.endNow("closed", "the election was closed");
-    this.#closing.halt(new ConclaveError("state", `election "${this.election}" is closed`));
+    this.#closing.stop(new ConclaveError("state", `election "${this.election}" is closed`));
     await ending;
     // What is stopped may leave something to be given back.
     while (this.#running !== undefined) await Promise.allSettled([...this.#running]);
@@ -188,7 +188,7 @@ export class Candidate {
       );
     // The last term may be over but its lease not yet released: `close()` waits for that too.
     if (state.kind === "leading") this.#last = this.track(state.tenure.ended);
-    warnBestEffort(this.backend, this.events);
+    logWarnings(this.backend, this.events);
     this.#state = { kind: "campaigning", call };
   }
 
@@ -254,10 +254,10 @@ export class Candidate {
     // One term after the other, and their events in that order.
     if (this.#last !== undefined) await untilAborted(signal, this.#last);
     this.#last = undefined;
-    const { ttlMs, retryMs, attemptMs } = this.timing;
+    const { ttlMs, marginMs, retryMs, attemptMs } = this.timing;
     const { election, candidate } = this;
     const campaign = this.backend.campaign(
-      { election, candidate, value: this.#value, ttlMs, retryMs, attemptMs },
+      { election, candidate, value: this.#value, ttlMs, stopMs: ttlMs - marginMs, retryMs, attemptMs },
       { wait, signal, seen: (token) => this.floor.seen(token) },
     );
     const hold = await this.#granted(campaign, signal);

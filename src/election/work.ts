@@ -8,7 +8,7 @@ import { onAbort, sleep } from "../kit/wait.js";
 /** What a leader does. It should stop soon after `term.signal` aborts. */
 export type Work = (term: Term) => void | Promise<void>;
 
-export type Outcome =
+export type WorkResult =
   | { readonly kind: "returned" }
   | { readonly kind: "failed"; readonly error: unknown }
   | { readonly kind: "stuck" };
@@ -27,7 +27,7 @@ export interface ServeOptions {
  * long as old work may act, no new term may begin. Only if the caller wants to
  * stop for good is work that ignores its signal left behind.
  */
-export async function serve(tenure: Tenure, work: Work, options: ServeOptions): Promise<Outcome> {
+export async function serve(tenure: Tenure, work: Work, options: ServeOptions): Promise<WorkResult> {
   // The tenure knows of the work before it begins: its first line may resign, and is to be waited for too.
   const working = Promise.resolve().then(() => begin(tenure, work, options.stop));
   tenure.serve(working);
@@ -43,7 +43,7 @@ export async function serve(tenure: Tenure, work: Work, options: ServeOptions): 
   return settle(tenure, finished, options);
 }
 
-async function begin(tenure: Tenure, work: Work, stop: AbortSignal): Promise<Outcome> {
+async function begin(tenure: Tenure, work: Work, stop: AbortSignal): Promise<WorkResult> {
   try {
     if (tenure.held && !tenure.stopping && !stop.aborted) await work(tenure.term);
     return { kind: "returned" };
@@ -59,13 +59,17 @@ function toldToStop(tenure: Tenure, error: unknown): boolean {
   return isConclaveError(error) && (error.code === "not-leader" || error.code === "stale-leader");
 }
 
-async function settle(tenure: Tenure, finished: Promise<Outcome>, options: ServeOptions): Promise<Outcome> {
+async function settle(
+  tenure: Tenure,
+  finished: Promise<WorkResult>,
+  options: ServeOptions,
+): Promise<WorkResult> {
   const end = tenure.over;
   const waiting = new AbortController();
   // Work that was given its time to drain and did not use it gets no more.
   const ranOut = end?.drained === false && (end.reason === "resigned" || end.reason === "closed");
   const patience = sleep(options.clock, ranOut ? 0 : options.patienceMs, waiting.signal).then(
-    (): Outcome => ({
+    (): WorkResult => ({
       kind: "stuck",
     }),
   );
@@ -78,7 +82,7 @@ async function settle(tenure: Tenure, finished: Promise<Outcome>, options: Serve
       `the work of term ${tenure.token} is still running after its end; this candidate does not campaign again before it settles. Make the work honour term.signal.`,
     ),
   );
-  const stopped = new Promise<Outcome>((resolve) => {
+  const stopped = new Promise<WorkResult>((resolve) => {
     const unlink = onAbort(options.stop, () => resolve(outcome));
     void finished.finally(unlink);
   });

@@ -107,7 +107,7 @@ export class Backstop {
     });
     this.#child = child;
     child.on("error", () => {});
-    // Broken when it was killed; a new one is told everything.
+    // Broken when it was killed; a new one gets the whole list.
     child.stdin.on("error", () => {});
     const since = performance.now();
     child.once("exit", () => {

@@ -50,7 +50,7 @@ export function cannotUse(parent: string): string | undefined {
   }
 }
 
-/** Unique, and tells who made it, so that what a killed watchdog left can be removed. */
+/** Unique, and names its creator, so that the cgroup of a killed watchdog can be removed. */
 export function cgroupName(run: string, owner = process.pid): string {
   return `conclave-${owner}-${run}`;
 }

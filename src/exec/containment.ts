@@ -1,5 +1,5 @@
 /**
- * By what means all processes of a command are known and ended. Chosen once, when the watchdog starts:
+ * How all processes of a command are found and killed. Chosen once, when the watchdog starts:
  *
  * - `cgroup`: the kernel keeps account of them and kills them at one stroke (cgroup.ts);
  * - `scan`: they are found in /proc by what they inherit (tracker.ts);

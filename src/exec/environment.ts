@@ -12,17 +12,17 @@ import { MARK_VARIABLE } from "./procfs.js";
 /** Ours, among them the backend's URL, which may hold a password. */
 const OWN = /^CONCLAVE_/;
 
-export interface Office {
+export interface LeaderIdentity {
   readonly election: string;
   readonly candidate: string;
   readonly token: bigint;
 }
 
-/** The environment of the command. `keep`: what `--pass-env` names. `run`: see {@link markOf}. */
+/** The environment of the command. `keep`: what `--pass-env` names. `run`: see {@link processMarkOf}. */
 export function commandEnvironment(
   env: NodeJS.ProcessEnv,
   keep: ReadonlySet<string>,
-  office: Office,
+  leader: LeaderIdentity,
   run = 1,
 ): Record<string, string> {
   const left: Record<string, string> = {};
@@ -33,21 +33,21 @@ export function commandEnvironment(
   }
   return {
     ...left,
-    CONCLAVE_ELECTION: office.election,
-    CONCLAVE_ID: office.candidate,
-    CONCLAVE_TOKEN: office.token.toString(),
-    [MARK_VARIABLE]: `${env[MARK_VARIABLE] ?? ""} ${markOf(office, run)}`.trim(),
+    CONCLAVE_ELECTION: leader.election,
+    CONCLAVE_ID: leader.candidate,
+    CONCLAVE_TOKEN: leader.token.toString(),
+    [MARK_VARIABLE]: `${env[MARK_VARIABLE] ?? ""} ${processMarkOf(leader, run)}`.trim(),
   };
 }
 
 /** Never used before: a candidate's id is of one process, a token of one term. Runs of one term that may go on at once have numbers. */
-export function markOf({ candidate, token }: Office, run = 1): string {
+export function processMarkOf({ candidate, token }: LeaderIdentity, run = 1): string {
   return `${Buffer.from(candidate).toString("base64url")}.${token}.${run}`;
 }
 
 /**
  * The watchdog needs no more than it takes to start. Above all not the mark of
- * an `exec` around ours: who ends that one must leave our command to our watchdog.
+ * an `exec` around ours: whoever kills that one must leave our command to our watchdog.
  */
 export function watchdogEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { PATH, HOME, LANG, LD_LIBRARY_PATH, DYLD_LIBRARY_PATH } = env;

@@ -1,11 +1,11 @@
-/** Whether a command can be run, asked before anyone stands: an office is not for those who cannot serve. */
+/** Checks the command before campaigning, so that a host that cannot run it never leads. */
 import { accessSync, constants, statSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "../terminal/failure.js";
 
 export type Command = readonly [file: string, ...args: string[]];
 
-/** What stands after `--`. `usage`: what stands before it. */
+/** The words after `--`. `usage`: those before it. */
 export function commandOf(words: readonly string[], usage: string): Command {
   if (process.platform === "win32")
     throw new UsageError("running a command needs process groups, which Windows does not have");
@@ -23,17 +23,17 @@ export function findCommand(file: string): { readonly status: 0 | 126 | 127; rea
 
 /** As shells say it: 127 not found, 126 found but not executable, 0 fine. */
 export function lookUp(command: string, path: string): 0 | 126 | 127 {
-  if (command.includes("/")) return judge(command);
+  if (command.includes("/")) return executableStatus(command);
   let best: 126 | 127 = 127;
   for (const directory of path.split(":")) {
-    const verdict = judge(join(directory === "" ? "." : directory, command));
-    if (verdict === 0) return 0;
-    if (verdict === 126) best = 126;
+    const status = executableStatus(join(directory === "" ? "." : directory, command));
+    if (status === 0) return 0;
+    if (status === 126) best = 126;
   }
   return best;
 }
 
-function judge(file: string): 0 | 126 | 127 {
+function executableStatus(file: string): 0 | 126 | 127 {
   try {
     if (statSync(file).isDirectory()) return 126;
   } catch (error) {

@@ -13,7 +13,7 @@ import { render, takesColour } from "../terminal/output.js";
 export type NoteFormat = LogFormat | "none";
 
 const STDERR = 2;
-/** A reader that is this far behind does not read. */
+/** Beyond this many queued lines, drop: nobody is reading stderr. */
 const MOST_WAITING = 1_000;
 const AGAIN_MS = 20;
 
@@ -30,7 +30,7 @@ export function openNotes(format: NoteFormat, id: string, self: string): Notes {
     format === "none" ? { line: () => {}, status: () => {}, note: () => {} } : openLog(format, out, id, self);
   return {
     ...log,
-    // Among the command's own lines it must be plain who speaks.
+    // Marks our own lines among those of the command.
     note: (text) => log.note(`conclave: ${text}`),
     flush: (limitMs) => lines.flush(limitMs),
   };

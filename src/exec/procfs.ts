@@ -60,7 +60,7 @@ export function readStat(pid: number): Stat | Unread {
   };
 }
 
-/** A process whose `started` is less was started before. Zero where it is not told. */
+/** A process whose `started` is less was started before. Zero where the system does not report it. */
 export function ticksSinceBoot(): number {
   // Hundredths of a second, rounded down like the ticks that processes are started at.
   return Math.max(0, (numberIn("/proc/uptime", /^([0-9.]+) /) ?? 0) * 100 - 1);
@@ -93,7 +93,7 @@ export function readName(pid: number): string {
   return /^[\x20-\x7e]{1,16}$/.test(text) ? text : "?";
 }
 
-/** The number of the process, or thread, that was started last in our pid namespace. `undefined`: not told here. */
+/** The number of the process, or thread, that was started last in our pid namespace. `undefined`: not reported here. */
 export function lastPid(): number | undefined {
   // The first is what the kernel counts by. Containers may show a made-up loadavg.
   return (

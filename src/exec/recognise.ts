@@ -13,10 +13,10 @@ export interface Traces {
 }
 
 /** `unknown`: it may not be examined, and runs as our user. */
-export type Verdict = "ours" | "foreign" | "gone" | "unknown";
+export type Ownership = "ours" | "foreign" | "gone" | "unknown";
 
 export interface Recognition {
-  readonly verdict: Verdict;
+  readonly ownership: Ownership;
   /** With "ours": its group, if all of that is the command's. */
   readonly pgrp?: number;
 }
@@ -29,24 +29,24 @@ export function recognise(
   isKin: (stat: Stat) => boolean,
 ): Recognition {
   const stat = readStat(pid);
-  if (stat === "denied" || stat === "gone") return { verdict: unseen(pid, stat) };
-  if (stat.dead) return { verdict: "gone" };
-  if (stat.started < since) return { verdict: "foreign" };
-  if (isKin(stat)) return { verdict: "ours", pgrp: stat.pgrp };
+  if (stat === "denied" || stat === "gone") return { ownership: unseen(pid, stat) };
+  if (stat.dead) return { ownership: "gone" };
+  if (stat.started < since) return { ownership: "foreign" };
+  if (isKin(stat)) return { ownership: "ours", pgrp: stat.pgrp };
   const own = limit === undefined ? null : readLocksLimit(pid);
   // It is ending, and may have started another: that it does not show our limit any more does not make it foreign.
-  if (own === "gone") return { verdict: "gone" };
-  if (typeof own === "bigint" && carriesLimit(own, limit!)) return { verdict: "ours", pgrp: stat.pgrp };
+  if (own === "gone") return { ownership: "gone" };
+  if (typeof own === "bigint" && carriesLimit(own, limit!)) return { ownership: "ours", pgrp: stat.pgrp };
   const marks = readMarks(pid);
-  if (marks === "gone") return { verdict: "gone" };
+  if (marks === "gone") return { ownership: "gone" };
   // Its limit was readable and not ours. Without one nothing speaks for or against it.
-  if (marks === "denied") return { verdict: limit === undefined ? unseen(pid, marks) : "foreign" };
+  if (marks === "denied") return { ownership: limit === undefined ? unseen(pid, marks) : "foreign" };
   // By the environment alone, which can be copied: its group is not taken for ours.
-  return { verdict: marks.includes(mark) ? "ours" : "foreign" };
+  return { ownership: marks.includes(mark) ? "ours" : "foreign" };
 }
 
 /** A process of which /proc does not show this. */
-function unseen(pid: number, why: Unread): Verdict {
+function unseen(pid: number, why: Unread): Ownership {
   // To ask the kernel about each of thousands that have ended takes long.
   if (why === "gone" && !hidesProcesses()) return "gone";
   const found = probe(pid);

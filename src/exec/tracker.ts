@@ -10,7 +10,7 @@ import { isBetween, rangeOf } from "./pid-range.js";
 import { allPids, identityOf, lastPid, readName, ticksSinceBoot } from "./procfs.js";
 import type { Stat } from "./procfs.js";
 import { isLiving, recognise } from "./recognise.js";
-import type { Traces, Verdict } from "./recognise.js";
+import type { Traces, Ownership } from "./recognise.js";
 import { groupExists, probe, signalGroup, signalProcess } from "./signals.js";
 
 /** `unknown`: some process may be of the command, and may not be examined. */
@@ -77,7 +77,7 @@ export class ProcessTracker {
     this.#groups.add(root);
     if (this.#cursor === undefined) return;
     const last = this.#lastPid();
-    // A number that is not between two readings: what is told here is not what the kernel counts by.
+    // The pid is not between two readings: the reported last pid is not the kernel's counter.
     if (last === undefined || !isBetween(this.#cursor, root, last)) this.#cursor = undefined;
   }
 
@@ -106,11 +106,12 @@ export class ProcessTracker {
     for (let at = since; at - since < LONGEST_LOOK_MS; at = performance.now()) {
       const pid = this.#next();
       if (pid === undefined) break;
-      const verdict = this.#file(pid);
-      if (verdict === "ours") found(pid);
+      const ownership = this.#file(pid);
+      if (ownership === "ours") found(pid);
       // /proc lists what exists; a number of our own counting may be on its way there.
-      if (verdict === "gone" && this.#cursor !== undefined) this.#absent.set(pid, { since: at, due: at + 1 });
-      if (verdict === "ours" || (verdict === "gone" && news === "none")) news = verdict;
+      if (ownership === "gone" && this.#cursor !== undefined)
+        this.#absent.set(pid, { since: at, due: at + 1 });
+      if (ownership === "ours" || (ownership === "gone" && news === "none")) news = ownership;
     }
     if (this.#examineAbsent(found, (due) => due <= since)) news = "ours";
     this.#catchUpMs += performance.now() - since;
@@ -215,10 +216,10 @@ export class ProcessTracker {
     let ours = false;
     for (const [pid, absent] of this.#absent) {
       if (!isDue(absent.due)) continue;
-      const verdict = this.#file(pid);
-      if (verdict === "ours") found(pid);
-      ours ||= verdict === "ours";
-      if (verdict !== "gone" || now - absent.since > LONGEST_BIRTH_MS) this.#absent.delete(pid);
+      const ownership = this.#file(pid);
+      if (ownership === "ours") found(pid);
+      ours ||= ownership === "ours";
+      if (ownership !== "gone" || now - absent.since > LONGEST_BIRTH_MS) this.#absent.delete(pid);
       else absent.due = now + 1 + 3 * (now - absent.since);
     }
     return ours;
@@ -241,10 +242,10 @@ export class ProcessTracker {
 
   #stateOfUnknown(): State {
     for (const pid of this.#unknown) {
-      const verdict = this.#judge(pid);
-      if (verdict === "unknown") return "unknown";
+      const ownership = this.#classify(pid);
+      if (ownership === "unknown") return "unknown";
       this.#unknown.delete(pid);
-      if (verdict === "ours") return "alive";
+      if (ownership === "ours") return "alive";
     }
     return "gone";
   }
@@ -263,20 +264,20 @@ export class ProcessTracker {
   }
 
   /** Files `pid` under what it is now. */
-  #file(pid: number): Verdict {
+  #file(pid: number): Ownership {
     this.#unknown.delete(pid);
     this.#known.delete(pid);
-    const verdict = this.#judge(pid);
-    if (verdict === "unknown") this.#unknown.add(pid);
-    if (verdict === "ours") this.#known.add(pid);
-    return verdict;
+    const ownership = this.#classify(pid);
+    if (ownership === "unknown") this.#unknown.add(pid);
+    if (ownership === "ours") this.#known.add(pid);
+    return ownership;
   }
 
-  #judge(pid: number): Verdict {
+  #classify(pid: number): Ownership {
     if (pid === process.pid) return "foreign";
-    const { verdict, pgrp } = recognise(pid, this.#traces, this.#since, (stat) => this.#isKin(stat));
+    const { ownership, pgrp } = recognise(pid, this.#traces, this.#since, (stat) => this.#isKin(stat));
     if (pgrp !== undefined) this.#groups.add(pgrp);
-    return verdict;
+    return ownership;
   }
 
   /** Of the command's session or one of its groups, or the child of a process that is known. */

@@ -1,20 +1,20 @@
 /**
  * The watchdog: a process of its own, started by `conclave exec`, `lock` and
- * `cron` before they stand. It starts the command (of `cron` there may be several), and ends it if the wrapper dies (the channel
- * closes) or is stopped (the deadline passes). It leaves only when nothing of
- * the command lives, so whoever sees wrapper and watchdog dead knows that the
- * command is dead too.
+ * `cron` before they campaign. It starts the command (`cron` may have several)
+ * and kills it if the wrapper dies (the channel closes) or is stopped (the
+ * deadline passes). It exits only when no process of the command is left: if
+ * wrapper and watchdog are dead, the command is dead too.
  *
  * It holds stdin, stdout and stderr for the command and never touches them.
  */
 import type { FromWatchdog } from "./wire.js";
 import { isToWatchdog } from "./wire.js";
 import { Backstop } from "./backstop.js";
-import { chooseMeans, CONTAIN_CHOICES } from "./means.js";
-import { Ward } from "./ward.js";
+import { chooseContainment, CONTAIN_CHOICES } from "./containment-method.js";
+import { GuardedCommand } from "./guarded-command.js";
 
-/** Whoever signals all processes of a kind (pkill, a service manager) does not mean this one: it leaves by itself. */
-const DEAF_TO: readonly NodeJS.Signals[] = [
+/** Ignore broadcast signals (pkill, a service manager); the watchdog exits once the command is gone. */
+const IGNORED_SIGNALS: readonly NodeJS.Signals[] = [
   "SIGTERM",
   "SIGINT",
   "SIGHUP",
@@ -27,17 +27,17 @@ const DEAF_TO: readonly NodeJS.Signals[] = [
   "SIGALRM",
 ];
 
-/** The backstop is told of processes that the commands have started meanwhile. */
+/** How often the backstop gets the list of processes that the commands have started meanwhile. */
 const REARM_MS = 1_000;
 
-const wards = new Map<number, Ward>();
+const commands = new Map<number, GuardedCommand>();
 let backstop: Backstop | undefined;
 let rearming: NodeJS.Timeout | undefined;
 
 function arm(): void {
   clearTimeout(rearming);
-  backstop?.arm([...wards.values()].flatMap(({ charge }) => charge ?? []));
-  if (wards.size > 0) rearming = setTimeout(arm, REARM_MS);
+  backstop?.arm([...commands.values()].flatMap(({ charge }) => charge ?? []));
+  if (commands.size > 0) rearming = setTimeout(arm, REARM_MS);
 }
 
 function tell(message: FromWatchdog): void {
@@ -48,44 +48,44 @@ function tell(message: FromWatchdog): void {
 function hear(message: unknown): void {
   if (!isToWatchdog(message)) return;
   const { run } = message;
-  const ward = wards.get(run);
+  const command = commands.get(run);
   switch (message.kind) {
     case "start":
-      start(run, new Ward(run, message.order, message.leave, tell));
+      start(run, new GuardedCommand(run, message.order, message.deadline, tell));
       break;
     case "extend":
-      ward?.extend(message.leave);
+      command?.extend(message.deadline);
       break;
     case "signal":
-      return ward?.signal(message.signal);
+      return command?.signal(message.signal);
     case "kill":
-      ward?.kill("lost");
+      command?.kill("lost");
       break;
   }
   arm();
 }
 
-function start(run: number, ward: Ward): void {
-  wards.set(run, ward);
-  void ward.over.then(() => {
-    wards.delete(run);
+function start(run: number, command: GuardedCommand): void {
+  commands.set(run, command);
+  void command.over.then(() => {
+    commands.delete(run);
     arm();
-    if (!process.connected && wards.size === 0) backstop?.close();
+    if (!process.connected && commands.size === 0) backstop?.close();
   });
 }
 
 function killAll(): void {
-  for (const ward of wards.values()) ward.kill("lost");
+  for (const command of commands.values()) command.kill("lost");
 }
 
-/** Without a wrapper nobody leads. What keeps this process alive from here on is the command alone. */
+/** Without a wrapper nobody leads. From here on only the command keeps this process alive. */
 function abandoned(): void {
   killAll();
-  if (wards.size === 0) backstop?.close();
+  if (commands.size === 0) backstop?.close();
 }
 
 function open(): void {
-  for (const signal of DEAF_TO) process.on(signal, () => {});
+  for (const signal of IGNORED_SIGNALS) process.on(signal, () => {});
   process.on("message", hear);
   process.on("disconnect", abandoned);
   process.on("uncaughtException", () => {
@@ -93,10 +93,11 @@ function open(): void {
     if (process.connected) process.disconnect();
   });
   const choice = CONTAIN_CHOICES.find((known) => known === process.argv[2]) ?? "auto";
-  const means = chooseMeans(choice);
-  if (typeof means === "string") return tell({ kind: "ready", failed: means, means: null, backstop: null });
+  const method = chooseContainment(choice);
+  if (typeof method === "string")
+    return tell({ kind: "ready", failed: method, method: null, backstop: null });
   backstop = new Backstop();
-  tell({ kind: "ready", failed: null, means, backstop: backstop.pid ?? null });
+  tell({ kind: "ready", failed: null, method, backstop: backstop.pid ?? null });
 }
 
 if (process.send === undefined) {

@@ -2,10 +2,10 @@
 import { constants } from "node:os";
 import { CONTAINMENTS } from "./containment.js";
 import type { ContainmentKind } from "./containment.js";
-import type { Means } from "./means.js";
+import type { ContainmentMethod } from "./containment-method.js";
 
 /** Until when the command may live, by clocks that all processes of a machine share. */
-export interface Leave {
+export interface KillDeadline {
   /** CLOCK_MONOTONIC in nanoseconds, decimal: at this instant the command is killed. */
   readonly until: string;
   /** The clocks when that was computed: the machine may sleep between then and now. */
@@ -36,8 +36,8 @@ export interface Order {
 
 /** Every message carries the number of the run it is about: a late one must not hit the next run. */
 export type ToWatchdog =
-  | { readonly kind: "start"; readonly run: number; readonly order: Order; readonly leave: Leave }
-  | { readonly kind: "extend"; readonly run: number; readonly leave: Leave }
+  | { readonly kind: "start"; readonly run: number; readonly order: Order; readonly deadline: KillDeadline }
+  | { readonly kind: "extend"; readonly run: number; readonly deadline: KillDeadline }
   | { readonly kind: "signal"; readonly run: number; readonly signal: NodeJS.Signals }
   | { readonly kind: "kill"; readonly run: number };
 
@@ -49,7 +49,7 @@ export type FromWatchdog =
       readonly kind: "ready";
       /** What was asked for with `--contain` cannot be had: the words for it. */
       readonly failed: string | null;
-      readonly means: Means | null;
+      readonly method: ContainmentMethod | null;
       /** Process id of the backstop. */
       readonly backstop: number | null;
     }
@@ -75,9 +75,9 @@ export function isToWatchdog(message: unknown): message is ToWatchdog {
   if (!isObject(message) || !isRun(message["run"])) return false;
   switch (message["kind"]) {
     case "start":
-      return isOrder(message["order"]) && isLeave(message["leave"]);
+      return isOrder(message["order"]) && isKillDeadline(message["deadline"]);
     case "extend":
-      return isLeave(message["leave"]);
+      return isKillDeadline(message["deadline"]);
     case "signal":
       return isSignal(message["signal"]);
     case "kill":
@@ -104,15 +104,15 @@ export function isFromWatchdog(message: unknown): message is FromWatchdog {
   );
 }
 
-function isReady({ failed, means, backstop }: Record<string, unknown>): boolean {
+function isReady({ failed, method, backstop }: Record<string, unknown>): boolean {
   return (
     isText(failed) &&
-    (means === null || isMeans(means)) &&
+    (method === null || isContainmentMethod(method)) &&
     (backstop === null || (Number.isSafeInteger(backstop) && Number(backstop) > 1))
   );
 }
 
-function isMeans(value: unknown): value is Means {
+function isContainmentMethod(value: unknown): value is ContainmentMethod {
   if (!isObject(value)) return false;
   const { kind, cgroup, limits, why } = value;
   return isKind(kind) && isText(cgroup) && isText(why) && typeof limits === "boolean";
@@ -148,7 +148,7 @@ function isStrings(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((word) => typeof word === "string");
 }
 
-function isLeave(value: unknown): value is Leave {
+function isKillDeadline(value: unknown): value is KillDeadline {
   if (!isObject(value)) return false;
   const { until, at, wall, boot } = value;
   return isNanoseconds(until) && isNanoseconds(at) && Number.isFinite(wall) && Number.isFinite(boot);

@@ -1,16 +1,16 @@
 /**
- * Typed events. A listener is told, never asked: it runs apart from the code
+ * Typed events. A listener runs apart from the code
  * that emits, and what it throws is reported, not propagated. The same events go
  * to `diagnostics_channel`, under the prefix and the name of the event.
  */
 import { channel } from "node:diagnostics_channel";
 
-/** What is told to each listener, by the name of the event. */
-type Told<Events, E extends keyof Events> = (event: Events[E]) => void;
+/** A listener, by the name of its event. */
+type EventListener<Events, E extends keyof Events> = (event: Events[E]) => void;
 
 export abstract class Emitter<Events extends object> {
   /** Made when somebody listens: most elections of a process with thousands are never listened to. */
-  #listeners: { [E in keyof Events]?: Set<Told<Events, E>> } | undefined;
+  #listeners: { [E in keyof Events]?: Set<EventListener<Events, E>> } | undefined;
 
   /** Of the names of its diagnostics channels. */
   protected abstract get prefix(): string;
@@ -19,7 +19,7 @@ export abstract class Emitter<Events extends object> {
   /** A listener threw. */
   protected abstract threw(error: unknown): void;
 
-  on<E extends keyof Events & string>(name: E, listener: Told<Events, E>): () => void {
+  on<E extends keyof Events & string>(name: E, listener: EventListener<Events, E>): () => void {
     this.#listeners ??= {};
     const listeners = (this.#listeners[name] ??= new Set());
     listeners.add(listener);
@@ -30,7 +30,7 @@ export abstract class Emitter<Events extends object> {
     return this.#listeners?.[name]?.size ?? 0;
   }
 
-  /** Whether anybody would be told. */
+  /** Whether there is a listener. */
   hears(name: keyof Events & string): boolean {
     return this.count(name) > 0 || channel(`${this.prefix}${name}`).hasSubscribers;
   }
@@ -42,7 +42,7 @@ export abstract class Emitter<Events extends object> {
   }
 
   /** In a microtask: the emitter's state is settled before anyone reacts to it. */
-  async #tell<E extends keyof Events>(listener: Told<Events, E>, event: Events[E]): Promise<void> {
+  async #tell<E extends keyof Events>(listener: EventListener<Events, E>, event: Events[E]): Promise<void> {
     await Promise.resolve();
     try {
       await (listener(event) as unknown);

@@ -4,7 +4,7 @@
  * renewals, whoever keeps the lease.
  */
 import type { Clock, Timer } from "../seam/clock.js";
-import { Halt } from "./stop.js";
+import { StopSource } from "./stop.js";
 import { bounded } from "./wait.js";
 
 export interface RenewalOptions<Answer> {
@@ -18,7 +18,7 @@ export interface RenewalOptions<Answer> {
   /** Asks the store. Rejects = not known. */
   ask(signal: AbortSignal): Promise<Answer>;
   /**
-   * Takes an answer that came in time. Returns the instant from which the next renewal is due, or
+   * Takes an answer that came in time. Returns the time from which the next renewal is due, or
    * `undefined` when there is nothing left to renew.
    */
   answered(answer: Answer, latencyMs: number): number | undefined;
@@ -28,21 +28,21 @@ export interface RenewalOptions<Answer> {
 
 export class RenewalLoop<Answer> {
   readonly #options: RenewalOptions<Answer>;
-  readonly #stop = new Halt();
+  readonly #stop = new StopSource();
   #timer: Timer | undefined;
 
   constructor(options: RenewalOptions<Answer>) {
     this.#options = options;
   }
 
-  /** The lease was extended by a question asked at this instant: the next one is due a pause later. */
+  /** The lease was extended by a request sent at this time: the next one is due a pause later. */
   start(askedAt: number): void {
     this.#renewAt(askedAt + this.#pace(), 0);
   }
 
   /** For good: nothing is asked after this, and what is under way is given up. */
   stop(): void {
-    this.#stop.halt();
+    this.#stop.stop();
     this.#timer?.cancel();
   }
 

@@ -1,41 +1,38 @@
 /**
- * A stop for something that lives long and is rarely stopped: controller and
- * signal in one. It stands in for an AbortSignal within core, at a tenth of the
- * size; a signal with a listener takes a kilobyte for as long as it lives, and
- * one process may keep ten thousand terms.
+ * The source of a {@link Stop}, and the stop itself, in one object: a small
+ * replacement for AbortController inside the library. An AbortSignal with a
+ * listener takes about a kilobyte for as long as it lives, and one process may
+ * hold ten thousand terms.
  */
-import type { Revocation } from "../seam/backend.js";
+import type { Stop } from "../seam/stop.js";
 
-/** What waiting needs of an AbortSignal, and any AbortSignal will do. */
-export interface Stop extends Revocation {
-  readonly reason: unknown;
-}
+export type { Stop } from "../seam/stop.js";
 
-export class Halt implements Stop {
-  #halted: { reason: unknown } | undefined;
+export class StopSource implements Stop {
+  #stopped: { reason: unknown } | undefined;
   #listeners: Set<() => void> | undefined;
 
   get aborted(): boolean {
-    return this.#halted !== undefined;
+    return this.#stopped !== undefined;
   }
 
-  /** Without a reason given it is made when somebody asks: an error with its stack is dear, and few look. */
+  /** Without a reason, the error is created lazily: an Error captures a stack and most callers never read it. */
   get reason(): unknown {
-    if (this.#halted === undefined) return undefined;
-    return (this.#halted.reason ??= new DOMException("This operation was aborted", "AbortError"));
+    if (this.#stopped === undefined) return undefined;
+    return (this.#stopped.reason ??= new DOMException("This operation was aborted", "AbortError"));
   }
 
-  /** For good. The first reason counts. Listeners must not throw. */
-  halt(reason?: unknown): void {
-    if (this.#halted !== undefined) return;
-    this.#halted = { reason };
-    for (const listener of this.#listeners ?? []) listener(); // a set skips those that leave meanwhile
+  /** Cannot be undone. The first reason counts. Listeners must not throw. */
+  stop(reason?: unknown): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = { reason };
+    for (const listener of this.#listeners ?? []) listener(); // a set skips those that are removed meanwhile
     this.#listeners = undefined;
   }
 
   /** Each is called once, unless it is removed before. */
   addEventListener(_type: "abort", listener: () => void): void {
-    if (this.#halted === undefined) (this.#listeners ??= new Set()).add(listener);
+    if (this.#stopped === undefined) (this.#listeners ??= new Set()).add(listener);
   }
 
   removeEventListener(_type: "abort", listener: () => void): void {

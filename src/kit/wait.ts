@@ -5,10 +5,9 @@
  * by hand.
  */
 import { setMaxListeners } from "node:events";
-import type { Revocation } from "../seam/backend.js";
 import type { Clock } from "../seam/clock.js";
 import { ConclaveError } from "./errors.js";
-import { Halt } from "./stop.js";
+import { StopSource } from "./stop.js";
 import type { Stop } from "./stop.js";
 
 /**
@@ -23,7 +22,7 @@ export function sharedController(): AbortController {
 }
 
 /** Calls `listener` when the signal aborts, at once if it has. Returns the unlink. */
-export function onAbort(signal: Revocation, listener: () => void): () => void {
+export function onAbort(signal: Stop, listener: () => void): () => void {
   if (signal.aborted) {
     listener();
     return () => {};
@@ -60,12 +59,12 @@ export async function settlesWithin(
   stop: Stop,
   promise: Promise<unknown>,
 ): Promise<boolean> {
-  const waiting = new Halt();
-  const unlink = onAbort(stop, () => waiting.halt());
+  const waiting = new StopSource();
+  const unlink = onAbort(stop, () => waiting.stop());
   const timeout = sleep(clock, limitMs, waiting).then(() => false);
   const settled = await Promise.race([promise.then(() => true), timeout]);
   unlink();
-  waiting.halt();
+  waiting.stop();
   return settled;
 }
 
@@ -97,7 +96,7 @@ export function limited<T>(
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     throwIfStopped(signal);
-    const halt = new Halt();
+    const source = new StopSource();
     const unarm = (): void => {
       timer.cancel();
       unlink();
@@ -107,8 +106,8 @@ export function limited<T>(
       reject(reason);
     };
     const stop = (reason: unknown): void => {
-      halt.halt(reason);
-      fail(reason); // if the call settles later, that is nobody's
+      source.stop(reason);
+      fail(reason); // the result of the call, if it comes later, is ignored
     };
     const expire = (): void =>
       stop(
@@ -119,13 +118,13 @@ export function limited<T>(
       );
     const dueAt = clock.now() + limitMs;
     let timer = clock.after(limitMs, () => {
-      // A late timer says that *we* were away: timers run before sockets are read, and the answer may lie there.
+      // A late timer means that this process was paused: timers run before sockets are read, so the answer may be waiting there.
       if (clock.now() - dueAt < LATE_MS) expire();
       else timer = clock.after(GRACE_MS, expire);
     });
     const unlink = onAbort(signal, () => stop(signal.reason));
     try {
-      call(halt).then((value) => {
+      call(source).then((value) => {
         unarm();
         resolve(value);
       }, fail);

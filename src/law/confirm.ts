@@ -4,7 +4,7 @@
  * released and no term begins.
  */
 import { ConclaveError } from "../kit/errors.js";
-import { Halt } from "../kit/stop.js";
+import { StopSource } from "../kit/stop.js";
 import { bounded } from "../kit/wait.js";
 import type { Hold } from "../seam/backend.js";
 import { Deadline } from "./deadline.js";
@@ -60,5 +60,5 @@ export async function withdraw(campaign: Promise<Hold | null>, candidate: Confir
     const hold = await campaign;
     if (hold !== null) await releaseHold(hold, candidate, 1);
   };
-  await bounded(clock, timing.attemptMs, new Halt(), "withdrawing", release).catch(() => {});
+  await bounded(clock, timing.attemptMs, new StopSource(), "withdrawing", release).catch(() => {});
 }

@@ -1,5 +1,5 @@
 /**
- * The holder's own instant after which it must not act. It is counted from the
+ * The time, by the holder's own clock, after which it must not act. It is counted from the
  * question, ends a margin early, and is computed from the clocks at every call: a
  * flag set by a timer is wrong after a SIGSTOP or a blocked loop.
  */
@@ -26,7 +26,7 @@ export class Deadline {
     this.extend(asked, ttlMs);
   }
 
-  /** Monotonic instant of the question that it counts from. */
+  /** Monotonic time of the request that it counts from. */
   get askedAt(): number {
     return this.#asked.now;
   }

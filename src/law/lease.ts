@@ -4,8 +4,8 @@
  * the terms at the deadline, even while a renewal hangs. A term that is asked
  * whether it is held reads this deadline from the clock.
  *
- * Who renews: core, where every hold has a lease of its own; the backend, where
- * many holds share a session. Never both.
+ * The law renews where every hold has a lease of its own; the backend renews
+ * where many holds share a session. Never both.
  */
 import type { Extension, Hold, Session } from "../seam/backend.js";
 import type { Clock, Timer } from "../seam/clock.js";
@@ -20,7 +20,7 @@ export interface Attempt {
   readonly error?: unknown;
 }
 
-/** What stands on a lease: a term. */
+/** A user of a lease: a term. */
 export interface Tenant {
   attempted(attempt: Attempt): void;
   /** The deadline was moved. */
@@ -43,7 +43,7 @@ export class Lease {
   readonly #keep: (lease: Lease) => () => void;
   #stopKeeping: (() => void) | undefined;
   #watchdog: Timer | undefined;
-  /** For good: an answer that comes after this extends nothing, since a term may have been told "no". */
+  /** For good: an answer that comes after this extends nothing, since a term may have answered "no". */
   #over = false;
   /** Why the store says that it is gone, if it does. */
   #lost: string | undefined;
@@ -69,7 +69,7 @@ export class Lease {
     return this.#lost;
   }
 
-  /** Monotonic instant at which the store may grant it to others: a margin after the deadline. */
+  /** Monotonic time at which the store may grant it to others: a margin after the deadline. */
   get endsAt(): number {
     return this.#deadline.askedAt + this.#ttlMs;
   }
@@ -151,7 +151,7 @@ export class Lease {
 /** Leases of sessions, shared by all terms on them. */
 const shared = new WeakMap<Session, Set<Lease>>();
 
-/** The lease that a hold stands on: its own, renewed by us, or its session's, which other terms may be on already. */
+/** The lease of a hold: its own, renewed by us, or its session's, which other terms may share. */
 export function leaseOf(hold: Hold, clock: Clock, timing: Timing, deadline: Deadline): Lease {
   const { session } = hold;
   if (session === undefined)

@@ -1,6 +1,6 @@
 /** Releasing a hold: a few bounded attempts. What is not released expires with its ttl. */
 import { describe } from "../kit/errors.js";
-import { Halt } from "../kit/stop.js";
+import { StopSource } from "../kit/stop.js";
 import { bounded, sleep } from "../kit/wait.js";
 import type { Hold } from "../seam/backend.js";
 import type { Clock } from "../seam/clock.js";
@@ -18,7 +18,7 @@ export interface Releasing {
 export async function releaseHold(hold: Hold, owner: Releasing, attempts: 1 | 2): Promise<void> {
   const { clock, events } = owner;
   const { attemptMs } = owner.timing;
-  const never = new Halt();
+  const never = new StopSource();
   for (let attempt = 1; attempt <= attempts; attempt++) {
     try {
       await bounded(clock, attemptMs, never, "releasing", (signal) => hold.release({ signal }));

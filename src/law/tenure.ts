@@ -1,6 +1,6 @@
 /**
- * One term from its begin to its end: a state machine over a hold and the lease
- * it stands on.
+ * One term from its beginning to its end: a state machine over a hold and the
+ * lease it depends on.
  *
  * A term that is given up ends in one order: abort the signal, let the work
  * settle, stop holding, release, report. A loss aborts at once and releases
@@ -10,25 +10,24 @@ import type { Hold } from "../seam/backend.js";
 import type { Timer } from "../seam/clock.js";
 import type { Deadline } from "./deadline.js";
 import { describe, NotLeaderError } from "../kit/errors.js";
-import { Halt } from "../kit/stop.js";
+import { StopSource } from "../kit/stop.js";
 import type { Attempt, Lease, Tenant } from "./lease.js";
 import { releaseHold } from "./release.js";
 import type { TenureContext } from "./tenure-context.js";
-
 import type { EndReason, Term, TermEnd } from "../api/term.js";
 import { termOf, termOver } from "./term.js";
 import { bounded, deferred, onAbort, settlesWithin, sharedController } from "../kit/wait.js";
 import type { Deferred } from "../kit/wait.js";
 
-/** An end on purpose that is under way. */
-type Ending = Pick<TermEnd, "reason" | "detail">;
+/** A deliberate end that is under way. */
+type DeliberateEnd = Pick<TermEnd, "reason" | "detail">;
 
 type State =
   | { readonly kind: "held" }
   /** On its way out: the signal is aborted, the lease is still renewed, the work may stop in good order. */
-  | (Ending & { readonly kind: "draining" })
+  | (DeliberateEnd & { readonly kind: "draining" })
   /** The work did not stop in time. No renewal counts any more; the deadline is all that ends it for certain. */
-  | (Ending & { readonly kind: "lapsing"; readonly deadline: Deadline })
+  | (DeliberateEnd & { readonly kind: "lapsing"; readonly deadline: Deadline })
   | { readonly kind: "over"; readonly end: TermEnd; readonly lastedMs: number; readonly reported: boolean };
 
 const HELD: State = { kind: "held" };
@@ -51,13 +50,13 @@ export class Tenure implements Tenant {
   /** For a term without work: its owner says by resigning that the work has stopped. */
   #resignation: Deferred<void> | undefined;
   #ending: Promise<TermEnd> | undefined;
-  /** Made when somebody asks: most terms of a process with thousands are never asked. */
+  /** Created on first use: in a process with thousands of terms most are never used. */
   #controller: AbortController | undefined;
   #awaited: Deferred<TermEnd> | undefined;
   #timer: Timer | undefined;
   #unlink = (): void => {};
   /** Halted when no renewal extends this term any more. */
-  readonly #final = new Halt();
+  readonly #final = new StopSource();
 
   constructor(context: TenureContext<Tenure>, hold: Hold, lease: Lease, value: string) {
     this.context = context;
@@ -75,7 +74,7 @@ export class Tenure implements Tenant {
     this.#lease.join(this);
     const { revoked } = this.#hold;
     if (revoked) this.#unlink = onAbort(revoked, () => this.revoked("the store says that the lease is gone"));
-    // Over already: nothing that is armed now would be taken down again.
+    // Already over: a timer started now would never be cancelled.
     if (this.#state.kind === "over") return this.#unlink();
     const { maxTermMs } = this.context.timing;
     if (maxTermMs === undefined) return;
@@ -94,7 +93,7 @@ export class Tenure implements Tenant {
     if (state.kind === "over") return 0;
     const left = state.kind === "lapsing" ? state.deadline.remainingMs() : this.#lease.remainingMs;
     if (left > 0) return left;
-    // The getter itself ends the term: nobody may be told "no" here and "yes" later.
+    // The getter itself ends the term: it must not answer "no" now and "yes" later.
     if (this.#lease.lost === undefined) this.expired();
     else this.revoked(this.#lease.lost);
     return 0;
@@ -178,7 +177,7 @@ export class Tenure implements Tenant {
 
   attempted(attempt: Attempt): void {
     const { events } = this.context;
-    // With thousands of terms on a lease, what nobody hears is not even computed.
+    // Without a listener nothing is computed: there may be thousands of terms on a lease.
     if (attempt.error === undefined && !events.hears("renewal")) return;
     const { term, remainingMs } = this;
     events.emit("renewal", {
@@ -249,7 +248,7 @@ export class Tenure implements Tenant {
     const { clock, timing, events } = this.context;
     const deadline = this.#lease.frozen();
     this.#state = { kind: "lapsing", reason, detail, deadline };
-    this.#final.halt();
+    this.#final.stop();
     this.#lease.leave(this);
     const guard = (): void => {
       const left = this.remainingMs; // ends the term if there is nothing left
@@ -266,7 +265,7 @@ export class Tenure implements Tenant {
   /** From here on the term is not held. Called once. */
   #finish(end: TermEnd): void {
     this.#state = { kind: "over", end, lastedMs: this.lastedMs, reported: false };
-    this.#final.halt();
+    this.#final.stop();
     this.#lease.leave(this);
     this.#timer?.cancel();
     this.#unlink();

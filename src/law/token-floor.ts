@@ -46,7 +46,7 @@ export function wentBack(token: bigint, highest: bigint): ConclaveError {
   return new ConclaveError(
     "token-regression",
     `the store names a leader with token ${token} after one with token ${highest}: it was wiped or restored. ` +
-      `Candidates that have seen ${highest} do not lead until its tokens are higher or they are told to accept it ` +
+      `Candidates that have seen ${highest} do not lead until its tokens are higher or an operator accepts the lower ones ` +
       "(docs/guide/fencing.md)",
   );
 }

@@ -20,7 +20,7 @@ export type LockOptions = Omit<ElectionOptions, "ready" | "maxTermMs">;
 
 /** How long to wait for a {@link Lock}. */
 export interface AcquireOptions {
-  /** Gives up after this long with a `timeout` error. Default: waits for ever. */
+  /** Gives up after this long with a `timeout` error. Default: waits forever. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }

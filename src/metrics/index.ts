@@ -49,7 +49,7 @@ export class ElectionMetrics {
     // Read from the clock at the scrape, like everything that says "leading": a flag could be stale.
     this.#leading = new Gauge({
       name: "conclave_leading",
-      help: "1 while this process holds the office, 0 otherwise",
+      help: "1 while this process leads, 0 otherwise",
       labelNames,
       registers,
       collect() {
@@ -86,14 +86,14 @@ export class ElectionMetrics {
     });
     this.#waitSeconds = new Histogram({
       name: "conclave_campaign_wait_seconds",
-      help: "How long this process stood before it was elected",
+      help: "How long this process campaigned before it was elected",
       labelNames,
       registers,
       buckets: TERM_BUCKETS,
     });
     this.#jeopardySeconds = new Counter({
       name: "conclave_jeopardy_seconds_total",
-      help: "Time in office during which renewals were failing",
+      help: "Time as leader during which renewals were failing",
       labelNames,
       registers,
     });
@@ -105,7 +105,7 @@ export class ElectionMetrics {
     });
     this.#margin = new Gauge({
       name: "conclave_deadline_margin_seconds",
-      help: "Time that was left to act when the last renewal was answered; near 0 means the office is about to be lost",
+      help: "Time that was left to act when the last renewal was answered; near 0 means leadership is about to be lost",
       labelNames,
       registers,
     });

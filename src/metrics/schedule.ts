@@ -56,13 +56,13 @@ export class ScheduleMetrics {
     });
     this.#missed = new Counter({
       name: "conclave_cron_missed_total",
-      help: "Instants that this replica had to report as missed",
+      help: "Scheduled runs that this replica had to report as missed",
       labelNames,
       registers,
     });
     this.#skipped = new Counter({
       name: "conclave_cron_skipped_total",
-      help: "Instants deliberately not run (misfire, overlap)",
+      help: "Scheduled runs deliberately not run (misfire, overlap)",
       labelNames,
       registers,
     });

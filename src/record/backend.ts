@@ -23,14 +23,22 @@ import { isConclaveError } from "../kit/errors.js";
 import { listing } from "../kit/listing.js";
 import { bounded, sleep } from "../kit/wait.js";
 import { RecordHold } from "./hold.js";
-import type { LeaseRecord, Observation } from "./lease.js";
-import { judge, leaderOf, observed, untilSilent, wentBack } from "./lease.js";
-import { Recent } from "./recent.js";
+import type { LeaseRecord, LastChange } from "./lease.js";
+import {
+  acquiring,
+  isVacant,
+  decideTakeover,
+  leaderFromRecord,
+  observed,
+  untilSilent,
+  wentBack,
+} from "./lease.js";
+import { ExpiringMap } from "../kit/expiring-map.js";
 import { releaseClaim } from "./release-claim.js";
-import { Retractions } from "./retraction.js";
-import { ShownVersions } from "./shown.js";
-import { soundLeases } from "./sound.js";
-import { Waker } from "./waker.js";
+import { UnansweredWrites } from "./unanswered-writes.js";
+import { ShownVersions } from "./shown-versions.js";
+import { checkedLeases } from "./checked-leases.js";
+import { WatchOrTimer } from "./watch-or-timer.js";
 
 /** What {@link recordBackend} takes. */
 export interface RecordBackendOptions {
@@ -49,6 +57,8 @@ export interface RecordBackendOptions {
   readonly clock?: Clock;
   /** A wake-up that many see is answered after a random part of this, so that not all write at once. */
   readonly wakeJitterMs?: number;
+  /** See {@link Backend.onWarning}. */
+  readonly onWarning?: (listener: (message: string) => void) => void;
   /** Polls come every `retryMs` x [1, 1 + pollJitter). */
   readonly pollJitter?: number;
 }
@@ -78,15 +88,16 @@ class RecordBackend implements BackendWithRecords {
   readonly timing: TimingDefaults | undefined;
   readonly records: RecordStore;
   readonly list?: (options: CallOptions) => Promise<Listing>;
+  readonly onWarning?: (listener: (message: string) => void) => void;
   readonly #leases: RecordStore<LeaseRecord>;
   readonly #clock: Clock;
   readonly #wakeJitterMs: number;
   readonly #pollJitter: number;
   /** What this process saw change, and when. Kept over failed calls: an outage must not restart the wait. */
-  readonly #seen: Recent<Observation>;
+  readonly #seen: ExpiringMap<LastChange>;
   /** The newest version an observer was shown: a later call does not show an older one. */
-  readonly #shown: Recent<bigint>;
-  readonly #retractions: Retractions;
+  readonly #shown: ExpiringMap<bigint>;
+  readonly #unansweredWrites: UnansweredWrites;
   readonly #close: (() => Promise<void>) | undefined;
   #closed: Promise<void> | undefined;
   /** Keeps `since` unique among our own terms, whatever the wall clock does. */
@@ -97,49 +108,55 @@ class RecordBackend implements BackendWithRecords {
     this.guarantees = options.guarantees;
     this.timing = options.timing;
     this.records = options.records;
-    this.#leases = soundLeases(options.leases);
+    this.#leases = checkedLeases(options.leases);
     const { list } = this.#leases;
     if (list) this.list = async (call) => list(call).then(({ names, complete }) => listing(names, complete));
+    if (options.onWarning) this.onWarning = options.onWarning;
     this.#clock = options.clock ?? systemClock;
-    this.#seen = new Recent(this.#clock);
-    this.#shown = new Recent(this.#clock);
-    this.#retractions = new Retractions(this.#clock, this.#leases);
+    this.#seen = new ExpiringMap(this.#clock);
+    this.#shown = new ExpiringMap(this.#clock);
+    this.#unansweredWrites = new UnansweredWrites(this.#clock, this.#leases);
     this.#close = options.close;
     this.#wakeJitterMs = options.wakeJitterMs ?? 0;
     this.#pollJitter = options.pollJitter ?? 0.25;
   }
 
   async campaign(candidacy: Candidacy, { wait, signal, seen }: CampaignOptions): Promise<Hold | null> {
-    const waker = new Waker(this.#clock, this.#leases, candidacy.election);
+    const watchOrTimer = new WatchOrTimer(this.#clock, this.#leases, candidacy.election);
     try {
       for (let races = 0; ; races++) {
-        const entry = await this.#read(candidacy.election, candidacy.attemptMs, signal);
+        // The write is conditional on the version that was pushed: if it is not the newest, it is refused and we read.
+        const pushed = watchOrTimer.takePushed();
+        const entry = isVacant(pushed)
+          ? pushed
+          : await this.#read(candidacy.election, candidacy.attemptMs, signal);
         // Every token the store can still grant is above this version. A grant with this very number comes from a store
         // that went back and counts anew: the leader that had it before may still act, and no fence could tell the two apart.
-        if (entry !== null) seen?.(entry.version + 1n);
-        const verdict = await this.#judge(entry, candidacy, signal);
-        if (verdict.kind === "open") {
-          const hold = await this.#acquire(candidacy, verdict.expected, wait, signal);
+        // A pushed version may be forged: it is no floor for tokens.
+        if (entry !== null && entry !== pushed) seen?.(entry.version + 1n);
+        const takeover = await this.#decide(entry, candidacy, signal);
+        if (takeover.kind === "open") {
+          const hold = await this.#acquire(candidacy, takeover.expected, wait, signal);
           if (hold !== null) return hold;
           if (!wait && races >= MOST_RACES) return null;
-          // Someone was faster, or the read was stale: the first time look again at once, then ever more patiently.
+          // Someone was faster, or the read was stale: the first time look again at once, then after growing pauses.
           if (races > 0)
-            await waker.wait(this.#clock.random() * Math.min(races * 20, candidacy.retryMs), signal);
+            await watchOrTimer.wait(this.#clock.random() * Math.min(races * 20, candidacy.retryMs), signal);
         } else {
           if (!wait) return null;
           races = 0;
-          await this.#pause(waker, entry, candidacy, verdict.waitMs, signal);
+          await this.#pause(watchOrTimer, entry, candidacy, takeover.waitMs, signal);
         }
         signal.throwIfAborted();
       }
     } finally {
-      waker.close();
+      watchOrTimer.close();
     }
   }
 
   async *observe(election: string, options: ObserveOptions): AsyncGenerator<Leader | null, void, undefined> {
     const { signal, pollMs, attemptMs } = options;
-    const waker = new Waker(this.#clock, this.#leases, election);
+    const watchOrTimer = new WatchOrTimer(this.#clock, this.#leases, election);
     let last: Leader | null | undefined;
     const shown = new ShownVersions(this.#clock, this.#shown, election);
     try {
@@ -147,19 +164,19 @@ class RecordBackend implements BackendWithRecords {
         const entry = await this.#read(election, attemptMs, signal);
         const seen = this.#seen.get(election);
         if (entry === null || shown.accepts(entry, pollMs)) {
-          const leader = leaderOf(entry, seen, pollMs, this.#clock.now());
+          const leader = leaderFromRecord(entry, seen, pollMs, this.#clock.now());
           if (last === undefined || !sameLeader(last, leader)) yield (last = leader);
         }
-        // While someone leads, look again when its silence would be long enough to call the office vacant. If it
+        // While someone leads, read again when its lease would have expired. If it
         // is long enough already, this read could not show it (a lagging replica): polling faster would not help.
         const silentIn = last && entry ? untilSilent(entry, seen, pollMs, this.#clock.now()) : 0;
         const poll = this.#pollAfter(pollMs);
-        await waker.wait(silentIn > 0 ? Math.min(poll, Math.max(1, silentIn)) : poll, signal);
+        await watchOrTimer.wait(silentIn > 0 ? Math.min(poll, Math.max(1, silentIn)) : poll, signal);
       }
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
-      waker.close();
+      watchOrTimer.close();
     }
   }
 
@@ -173,7 +190,7 @@ class RecordBackend implements BackendWithRecords {
 
   async #end(): Promise<void> {
     try {
-      await this.#retractions.settled();
+      await this.#unansweredWrites.settled();
       await this.#leases[Symbol.asyncDispose]();
       await this.records[Symbol.asyncDispose]();
     } finally {
@@ -195,17 +212,17 @@ class RecordBackend implements BackendWithRecords {
     return entry;
   }
 
-  async #judge(
+  async #decide(
     entry: Entry<LeaseRecord> | null,
     candidacy: Candidacy,
     signal: AbortSignal,
-  ): Promise<ReturnType<typeof judge>> {
+  ): Promise<ReturnType<typeof decideTakeover>> {
     const { election, candidate, ttlMs } = candidacy;
-    const verdict = judge(entry, this.#seen.get(election), candidate, ttlMs, this.#clock.now());
-    if (verdict.kind === "open" || entry === null) return verdict;
+    const takeover = decideTakeover(entry, this.#seen.get(election), candidate, ttlMs, this.#clock.now());
+    if (takeover.kind === "open" || entry === null) return takeover;
     return (await this.#abandoned(entry, candidacy, signal))
       ? { kind: "open", expected: entry.version }
-      : verdict;
+      : takeover;
   }
 
   async #acquire(
@@ -214,20 +231,20 @@ class RecordBackend implements BackendWithRecords {
     wait: boolean,
     signal: AbortSignal,
   ): Promise<Hold | null> {
-    const { election, candidate, ttlMs, value, attemptMs } = candidacy;
+    const { election, attemptMs } = candidacy;
     this.#lastSince = Math.max(this.#clock.wall(), this.#lastSince + 1);
-    const record = { holder: candidate, ttlMs, value, since: this.#lastSince, token: null };
+    const record = acquiring(candidacy, this.#lastSince);
     const asked = readClocks(this.#clock);
     let entry: Entry<LeaseRecord> | null;
     try {
-      entry = await bounded(this.#clock, attemptMs, signal, `standing for election "${election}"`, (s) =>
+      entry = await bounded(this.#clock, attemptMs, signal, `campaigning in election "${election}"`, (s) =>
         this.#leases.write(election, expected, record, { signal: s }),
       );
     } catch (error) {
       // The write may have been carried out. A campaign that waits meets its own record at the next attempt and takes
       // it over; after a single attempt, or an aborted one, nobody would, and the record would block everyone for a ttl.
       if ((signal.aborted || !wait) && mayBeWritten(error))
-        this.#retractions.start({ key: election, record, expected, attemptMs });
+        this.#unansweredWrites.undo({ key: election, record, expected, attemptMs });
       throw error;
     }
     if (entry === null) return null;
@@ -241,7 +258,7 @@ class RecordBackend implements BackendWithRecords {
 
   /** Sleeps until it is worth looking again: a wake, the end of the lease, the next poll, or a death. */
   async #pause(
-    waker: Waker,
+    watchOrTimer: WatchOrTimer,
     entry: Entry<LeaseRecord> | null,
     candidacy: Candidacy,
     waitMs: number,
@@ -251,7 +268,7 @@ class RecordBackend implements BackendWithRecords {
     for (;;) {
       const left = until - this.#clock.now();
       const slice = this.#leases.abandoned ? Math.min(left, ABANDONED_CHECK_MS) : left;
-      const woken = await waker.wait(Math.max(0, slice), signal);
+      const woken = await watchOrTimer.wait(Math.max(0, slice), signal);
       if (woken === "aborted") return;
       if (woken === "watch") {
         if (this.#wakeJitterMs > 0)

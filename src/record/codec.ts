@@ -22,6 +22,7 @@ export function encodeLease(record: LeaseRecord): string {
   const text = JSON.stringify({
     v: FORMAT,
     ttlMs: record.ttlMs,
+    ...(record.stopMs !== undefined && { stopMs: record.stopMs }),
     holder: record.holder,
     token: record.token?.toString() ?? null,
     since: record.since,
@@ -49,7 +50,7 @@ export function decodeLease(text: string): LeaseRecord {
     return unreadable();
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return unreadable();
-  const { v, ttlMs, holder, token, since, value } = parsed as Record<string, unknown>;
+  const { v, ttlMs, stopMs, holder, token, since, value } = parsed as Record<string, unknown>;
   const ttl = clampTtl(ttlMs);
   if (v !== FORMAT || ttl === null) return unreadable(ttl);
   if (holder !== null && (typeof holder !== "string" || holder.length === 0)) return unreadable(ttl);
@@ -57,12 +58,18 @@ export function decodeLease(text: string): LeaseRecord {
     return unreadable(ttl);
   const number = decodeToken(token);
   if (number === undefined) return unreadable(ttl);
-  return { holder, ttlMs: ttl, value, since, token: number };
+  const stop = decodeStop(stopMs, ttl);
+  return { holder, ttlMs: ttl, ...(stop !== undefined && { stopMs: stop }), value, since, token: number };
 }
 
 export function clampTtl(ttlMs: unknown): number | null {
   if (typeof ttlMs !== "number" || !Number.isFinite(ttlMs) || ttlMs <= 0) return null;
   return Math.min(Math.max(ttlMs, SHORTEST_TTL_MS), LONGEST_TTL_MS);
+}
+
+/** What cannot be meant counts as absent: then the whole ttl is waited for. */
+function decodeStop(stopMs: unknown, ttlMs: number): number | undefined {
+  return typeof stopMs === "number" && stopMs > 0 && stopMs <= ttlMs ? stopMs : undefined;
 }
 
 /** Tokens are decimal strings of at most 20 digits: exact beyond 2^53, and never a megabyte of digits. */
@@ -73,14 +80,16 @@ function decodeToken(token: unknown): bigint | null | undefined {
 
 /** Puts the codec over a store of texts. */
 export function textLeases(store: RecordStore): RecordStore<LeaseRecord> {
-  const decoded = (entry: Entry | null): Entry<LeaseRecord> | null =>
-    entry === null ? null : { ...entry, record: decodeLease(entry.record) };
+  const decode = (entry: Entry): Entry<LeaseRecord> => ({ ...entry, record: decodeLease(entry.record) });
+  const decoded = (entry: Entry | null): Entry<LeaseRecord> | null => (entry === null ? null : decode(entry));
   const { watch, abandoned, list } = store;
   return {
     read: async (key, options) => decoded(await store.read(key, options)),
     write: async (key, expected, record, options) =>
       decoded(await store.write(key, expected, encodeLease(record), options)),
-    ...(watch && { watch: (key, wake, options) => watch.call(store, key, wake, options) }),
+    ...(watch && {
+      watch: (key, wake, options) => watch.call(store, key, (entry) => wake(entry && decode(entry)), options),
+    }),
     ...(abandoned && { abandoned: (key, version, options) => abandoned.call(store, key, version, options) }),
     ...(list && { list: (options) => list.call(store, options) }),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

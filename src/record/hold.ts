@@ -6,7 +6,7 @@ import { type Clock, type Reading } from "../seam/clock.js";
 import { ConclaveError, isRetriable } from "../kit/errors.js";
 import type { LeaseRecord } from "./lease.js";
 
-/** How often one call follows writes that moved the version under it without taking the office (label edits, our own late writes). */
+/** How often one call retries after a write that changed the version but not the holder (label edits, our own late writes). */
 const MOST_ATTEMPTS = 4;
 
 export interface HeldLease {
@@ -54,7 +54,7 @@ export class RecordHold implements Hold {
       try {
         return await this.#extend(options);
       } catch (error) {
-        // Carried on, a value the store does not take would have every renewal refused.
+        // Otherwise a value that the store rejects would make every later renewal fail.
         if (!isRetriable(error)) this.#record = before;
         throw error;
       }

@@ -1,29 +1,43 @@
 /**
  * What a lease record says, and what may be concluded from it. Pure: no store,
- * no clock, no waiting. Everything that decides who may take an office is here.
+ * no clock, no waiting. Every decision about who may take over is here.
  */
-import type { Leader } from "../seam/backend.js";
+import type { Candidacy, Leader } from "../seam/backend.js";
 import type { Entry } from "../seam/table.js";
 
 /** What a store remembers of a lease. */
 export interface LeaseRecord {
-  /** The candidate that holds the office; `null` = vacant. Records are vacated, never deleted, so versions live on. */
+  /** The candidate that leads; `null` = nobody. Records are cleared, never deleted, so that versions go on rising. */
   readonly holder: string | null;
-  /** How long the holder may be silent; `null` = not readable, the challenger's own. */
+  /** How long the lease lasts without a renewal; `null` = not readable: the challenger's own ttl applies. */
   readonly ttlMs: number | null;
+  /** How long after its last renewal the holder stops acting by itself; absent = `ttlMs`. */
+  readonly stopMs?: number | undefined;
   readonly value: string;
-  /** Begin of the term by the holder's wall clock. Information; never compared with a local clock. */
+  /** When the term began, by the holder's wall clock. Information; never compared with a local clock. */
   readonly since: number;
   /** Fencing token; `null` in the acquiring write itself, whose version is the token. */
   readonly token: bigint | null;
 }
 
-/** Stands in for the holder of a record nobody here can read. No candidate can bear this name: theirs end in a random part. */
+/** The holder of a record that cannot be read. No candidate can have this id: theirs end in a random part. */
 export const UNKNOWN_HOLDER = "(unreadable)";
 
 /** A record that cannot be read is held by someone unknown, for the ttl it names if it names one. Never free. */
 export function unreadable(ttlMs: number | null = null): LeaseRecord {
   return { holder: UNKNOWN_HOLDER, ttlMs, value: "", since: 0, token: null };
+}
+
+/** What a candidate writes to lead. The version of this write becomes its token. */
+export function acquiring(
+  { candidate, ttlMs, stopMs, value }: Candidacy,
+  since: number,
+): LeaseRecord & { readonly holder: string; readonly ttlMs: number } {
+  return { holder: candidate, ttlMs, ...(stopMs !== undefined && { stopMs }), value, since, token: null };
+}
+
+export function isVacant(entry: Entry<LeaseRecord> | undefined): entry is Entry<LeaseRecord> {
+  return entry?.record.holder === null;
 }
 
 export function tokenOf(entry: Entry<LeaseRecord>): bigint {
@@ -34,26 +48,26 @@ export function tokenOf(entry: Entry<LeaseRecord>): bigint {
  * A token is the version of the write that acquired the leadership, so it can
  * never exceed the version of the record that carries it. A record that claims
  * more was not written by this library: it is unreadable. If its token were
- * believed, everyone who read it would refuse all tokens that the store can
+ * accepted, everyone who read it would refuse all tokens that the store can
  * still grant, and one writer could block the election for good.
  */
-export function believed(entry: Entry<LeaseRecord>): Entry<LeaseRecord> {
+export function checkedEntry(entry: Entry<LeaseRecord>): Entry<LeaseRecord> {
   const { token, ttlMs } = entry.record;
   return token === null || token <= entry.version ? entry : { ...entry, record: unreadable(ttlMs) };
 }
 
 /** The last change of a record this process has seen, and when *it* saw it. */
-export interface Observation {
+export interface LastChange {
   readonly version: bigint;
-  readonly mark: string;
+  readonly renewalId: string;
   readonly at: number;
-  /** Whether this process saw the record change to this mark. If not it found it so, and the write may be old. */
+  /** Whether this process saw the record change to this renewalId. If not it found it so, and the write may be old. */
   readonly changed: boolean;
 }
 
 /** Not the version alone: a store that was wiped or restored hands out the same versions again. */
-export function markOf({ mark, version, record }: Entry<LeaseRecord>): string {
-  return mark ?? `${version}/${record.since}/${record.holder ?? ""}`;
+export function renewalIdOf({ renewalId, version, record }: Entry<LeaseRecord>): string {
+  return renewalId ?? `${version}/${record.since}/${record.holder ?? ""}`;
 }
 
 /** Whether the store has lost its memory for certain: `known` is the newest version known when it was asked. */
@@ -62,44 +76,45 @@ export function wentBack(entry: Entry<LeaseRecord>, known: bigint): boolean {
 }
 
 /**
- * Updates what was observed. `at` is the monotonic instant *after* the answer
+ * Updates what was observed. `at` is the monotonic time *after* the answer
  * arrived: the challenger counts late. A lower version than one already seen is
  * a stale read and changes nothing, unless it is `certain`, or persists: then
  * the store lost its memory, and waiting starts anew.
  */
 export function observed(
-  previous: Observation | undefined,
+  previous: LastChange | undefined,
   entry: Entry<LeaseRecord>,
   at: number,
   ownTtlMs: number,
   certain = false,
-): Observation {
-  const mark = markOf(entry);
-  if (previous === undefined) return { version: entry.version, mark, at, changed: false };
+): LastChange {
+  const renewalId = renewalIdOf(entry);
+  if (previous === undefined) return { version: entry.version, renewalId, at, changed: false };
   const stale = entry.version < previous.version;
   if (stale && !certain && at - previous.at < 2 * (entry.record.ttlMs ?? ownTtlMs)) return previous;
-  if (stale || mark !== previous.mark) return { version: entry.version, mark, at, changed: !stale };
+  if (stale || renewalId !== previous.renewalId)
+    return { version: entry.version, renewalId, at, changed: !stale };
   return { ...previous, version: entry.version };
 }
 
-export type Verdict =
+export type Takeover =
   /** Nobody holds it: write on this version. */
   | { readonly kind: "open"; readonly expected: bigint | null }
   /** Someone holds it, for at least this long if nothing changes. */
   | { readonly kind: "held"; readonly waitMs: number };
 
 /**
- * May `candidate` take the office recorded in `entry`? A record that names the
+ * May `candidate` take over the lease recorded in `entry`? A record that names the
  * candidate itself is the trace of an earlier term, or of a write whose answer
  * was lost: it is taken over like any other, by a new write with a higher token.
  */
-export function judge(
+export function decideTakeover(
   entry: Entry<LeaseRecord> | null,
-  seen: Observation | undefined,
+  seen: LastChange | undefined,
   candidate: string,
   ownTtlMs: number,
   now: number,
-): Verdict {
+): Takeover {
   if (entry === null) return { kind: "open", expected: null };
   const { holder } = entry.record;
   if (holder === null || holder === candidate) return { kind: "open", expected: entry.version };
@@ -109,28 +124,45 @@ export function judge(
 
 /**
  * Milliseconds until the silence of the holder is long enough, by the store's
- * clock if it times leases, else by ours. A store's clock is a wall clock and
- * may be set forward; a candidate that saw the last renewal arrive therefore
- * waits for the lease by its own clock too.
+ * clock if it times leases, else by ours.
+ *
+ * A store's clock is a wall clock, and may be set. Set forward, it ends leases
+ * early: a candidate that saw the last renewal arrive also waits, by its own
+ * clock, until the holder has stopped. (One that came later has only the store's
+ * word.) Set back, it would keep a dead leader for as long: a candidate that has
+ * seen no change for a whole ttl by its own clock need not wait for the store's.
  */
 export function untilSilent(
   entry: Entry<LeaseRecord>,
-  seen: Observation | undefined,
+  seen: LastChange | undefined,
   ownTtlMs: number,
   now: number,
 ): number {
   const ttlMs = entry.record.ttlMs ?? ownTtlMs;
-  const own = seen?.mark === markOf(entry) ? seen.at + ttlMs - now : undefined;
   const left = entry.expiresInMs ?? (entry.ageMs === undefined ? undefined : ttlMs - entry.ageMs);
-  if (left !== undefined) return own !== undefined && seen?.changed ? Math.max(left, own) : left;
-  // A stale read is not evidence of silence.
-  return own ?? ttlMs;
+  // Another version than the one that was seen last is a stale read, and no evidence of silence.
+  if (seen?.renewalId !== renewalIdOf(entry)) return left ?? ttlMs;
+  const own = seen.at + ttlMs - now;
+  if (left === undefined) return own;
+  const stopped = seen.changed ? seen.at + stoppedAfterMs(entry.record, ttlMs) - now : -Infinity;
+  return Math.min(own, Math.max(left, stopped));
 }
 
-/** Who leads by this record, as an observer that saw `seen` may say. */
-export function leaderOf(
+/** The rates of two clocks may differ by what the margin of 15 % permits. */
+const SLOWEST_CLOCK = 0.85;
+/** A holder may overlook a suspend of its machine of up to this share of its margin. */
+const OVERLOOKED = 0.25;
+
+/** How long after a renewal was seen its holder has stopped for certain, though its clock runs slower than ours. */
+function stoppedAfterMs({ stopMs }: LeaseRecord, ttlMs: number): number {
+  if (stopMs === undefined) return ttlMs;
+  return Math.min(ttlMs, stopMs / SLOWEST_CLOCK + (ttlMs - stopMs) * OVERLOOKED);
+}
+
+/** The leader by this record, for an observer that saw `seen`. */
+export function leaderFromRecord(
   entry: Entry<LeaseRecord> | null,
-  seen: Observation | undefined,
+  seen: LastChange | undefined,
   ownTtlMs: number,
   now: number,
 ): Leader | null {

@@ -1,6 +1,6 @@
 /**
- * THE SEAM. Core knows leadership only through these types; a store knows
- * leadership only by implementing them.
+ * The interface between the law of leadership and the stores. The law uses a
+ * store only through these types; a store only implements them.
  *
  * Six promises every backend makes (the conformance suite proves them):
  *
@@ -11,11 +11,12 @@
  * 5. `release` never harms a successor, however late it arrives.
  * 6. Every call ends soon after its signal aborts.
  *
- * A backend never calls core, never retries on its own account and never
+ * A backend never calls the law, never retries on its own account and never
  * decides how long a leadership lasts: it says when it asked and what the
  * store answered.
  */
 import type { Reading } from "./clock.js";
+import type { Stop } from "./stop.js";
 import type { RecordStore } from "./table.js";
 
 /** What a backend can and cannot promise, in words the docs are generated from. */
@@ -40,6 +41,12 @@ export interface Candidacy {
   /** Published to observers with the leadership. */
   readonly value: string;
   readonly ttlMs: number;
+  /**
+   * How long after it asked for its last extension the candidate stops acting by
+   * itself; at most `ttlMs`, which it is if absent. Stores that keep it in the
+   * record let others be sure of that by their own clock.
+   */
+  readonly stopMs?: number | undefined;
   /** Longest sleep between two looks at the store while waiting (under a watch, if there is one). */
   readonly retryMs: number;
   /** Longest a single request may take. */
@@ -66,7 +73,7 @@ export interface CallOptions {
 
 /** How a backend campaigns. */
 export interface CampaignOptions extends CallOptions {
-  /** `false`: one attempt, `null` if someone else leads. `true`: wait for office. */
+  /** `false`: one attempt, `null` if someone else leads. `true`: wait to be elected. */
   readonly wait: boolean;
   /**
    * To be called with every token that the campaign meets in the store: of the
@@ -89,21 +96,11 @@ export interface ObserveOptions extends CallOptions {
 /**
  * The store extended the lease. All clocks are read just before the request is
  * sent (`readClocks`), also where one request extends the leases of many: if a
- * machine sleeps, the monotonic clock stands still, and only readings of the same
+ * machine sleeps, the monotonic clock stops, and only readings of the same
  * moment show how much of the lease has passed.
  */
 export interface Extension {
   readonly asked: Reading;
-}
-
-/**
- * What core needs of an AbortSignal, and any AbortSignal will do. A backend that
- * keeps thousands of holds may give something smaller: a signal takes a kilobyte.
- */
-export interface Revocation {
-  readonly aborted: boolean;
-  addEventListener(type: "abort", listener: () => void, options?: { readonly once?: boolean }): void;
-  removeEventListener(type: "abort", listener: () => void): void;
 }
 
 /**
@@ -117,7 +114,7 @@ export interface Session {
   follow(follower: SessionFollower): () => void;
 }
 
-/** What is told of a {@link Session}. Must not throw. */
+/** Is notified about a {@link Session}. Must not throw. */
 export interface SessionFollower {
   /** An attempt succeeded, and {@link Session.extension} is newer; or it failed with this error. */
   attempted(attempt: { readonly latencyMs: number; readonly error?: unknown }): void;
@@ -133,10 +130,10 @@ export interface Hold {
   /** What the store really granted, where it may differ from what was asked. */
   readonly ttlMs: number;
   /** Aborts when the store says the lease is gone. A hint: may come late or never. */
-  readonly revoked?: Revocation | undefined;
+  readonly revoked?: Stop | undefined;
   /**
-   * The session the hold stands on, where the backend keeps one. Then the
-   * backend alone renews; core follows, and calls {@link renew} only to confirm
+   * The session of the hold, where the backend keeps one. Then the backend
+   * alone renews; the law follows, and calls {@link renew} only to confirm
    * a grant. Holds on one session give the same object. While nobody follows the
    * session, a hold on it lives by {@link renew} alone.
    */
@@ -144,7 +141,7 @@ export interface Hold {
   /**
    * The term on this hold is over and nobody will release it. The session lives
    * on, so the backend takes away what it wrote for this hold, but not before
-   * the monotonic instant `at`, when the lease that the term counted on ends.
+   * the monotonic time `at`, when the lease that the term counted on ends.
    * Must not throw.
    */
   abandon?(at: number): void;
@@ -179,13 +176,13 @@ export interface Listing {
   readonly complete: boolean;
 }
 
-/** A store that elections take place on. Implemented by each store, used by core alone. */
+/** A store for elections. Implemented by each store, used by the law alone. */
 export interface Backend extends AsyncDisposable {
   readonly name: string;
   readonly guarantees: Guarantees;
   readonly timing?: TimingDefaults | undefined;
   /**
-   * Stands for office. Resolves with a hold that was confirmed after the last
+   * Campaigns. Resolves with a hold that was confirmed after the last
    * wait, or with `null` if `wait` is false and someone else leads. A cancelled
    * campaign leaves nothing behind that could win later.
    */
@@ -195,7 +192,7 @@ export interface Backend extends AsyncDisposable {
    * see. It may skip leaders, yields `null` while nobody leads, and throws when
    * the store cannot be asked. It does not show an older leader after a newer
    * one, in a later call neither: a lagging read is left out. The one exception
-   * is a store that has certainly lost its memory; core reports that.
+   * is a store that has certainly lost its data; the election reports that.
    */
   observe(election: string, options: ObserveOptions): AsyncIterable<Leader | null>;
   /** Small durable records by compare-and-swap, bound to no lease (cron, fences); absent where the store has none. */
@@ -211,9 +208,15 @@ export interface Backend extends AsyncDisposable {
   /**
    * Which elections there are, as far as the store's keys show it; absent where
    * they do not. For people and pages: an election may be missing that has just
-   * begun, or listed although nobody has stood in it for long.
+   * begun, or listed although it has had no candidate for long.
    */
   list?(options: CallOptions): Promise<Listing>;
+  /**
+   * Tells of settings of the store under which leaderships can be lost or
+   * granted twice, each once, to the first listener, also those found before.
+   * Elections write them to their log.
+   */
+  onWarning?(listener: (message: string) => void): void;
 }
 
 /** A backend that also keeps records. */

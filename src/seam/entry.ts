@@ -30,6 +30,15 @@ export interface StoreFlags {
   url(values: Readonly<Record<string, string | undefined>>): string;
 }
 
+/** A command of its own: `conclave <store> <name>`. It prints what it is asked for; it opens no election. */
+export interface StoreCommand {
+  readonly name: string;
+  readonly help: string;
+  readonly flags: readonly StoreFlag[];
+  /** What to print. Throws an `invalid` error for what cannot be meant. */
+  text(values: Readonly<Record<string, string | undefined>>): Promise<string>;
+}
+
 export interface BackendEntry {
   readonly name: string;
   /** As people write it. */
@@ -43,6 +52,7 @@ export interface BackendEntry {
   /** Where it differs from the defaults of an election. */
   readonly timing?: TimingDefaults;
   readonly flags?: StoreFlags;
+  readonly commands?: readonly StoreCommand[];
   open(url: URL, options: OpenOptions): Promise<Backend>;
   /** For URLs that Node's URL cannot hold (several hosts with ports): given the text as it is, instead of {@link open}. */
   openText?(url: string, options: OpenOptions): Promise<Backend>;

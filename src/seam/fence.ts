@@ -26,7 +26,7 @@ export interface Fence {
 export interface Bearer {
   readonly token: bigint;
   readonly signal: AbortSignal;
-  /** Throws unless the office is held at this very moment. */
+  /** Throws unless leadership is held at this very moment. */
   assertHeld(): void;
 }
 

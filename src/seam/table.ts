@@ -12,10 +12,10 @@ export interface Entry<R = string> {
   readonly record: R;
   /**
    * What tells a renewal from any other write, where they differ (someone edits
-   * a label of a Kubernetes Lease): records with equal marks count as unchanged.
+   * a label of a Kubernetes Lease): records with equal ids count as unchanged.
    * Without it every new version is a renewal.
    */
-  readonly mark?: string | undefined;
+  readonly renewalId?: string | undefined;
   /**
    * `true`: this was the newest version when the store answered, not that of a
    * cache or of a replica that may lag. A lower version than one known before the
@@ -51,11 +51,14 @@ export interface RecordStore<R = string> extends AsyncDisposable {
   write(key: string, expected: bigint | null, record: R, options: CallOptions): Promise<Entry<R> | null>;
   /**
    * Calls `wake` once when the watch is armed and then whenever the record may
-   * have changed, until the signal aborts. A hint: it may miss, repeat or end early.
+   * have changed, until the signal aborts. A hint: it may miss, repeat or end
+   * early. A push that brings the new version hands it to `wake`: if it says that
+   * nobody leads, a waiting candidate writes on that version without reading
+   * first. Nothing else is concluded from it, so it may be late or even forged.
    */
-  watch?(key: string, wake: () => void, options: CallOptions): Promise<void>;
+  watch?(key: string, wake: (entry?: Entry<R>) => void, options: CallOptions): Promise<void>;
   /**
-   * `true` only if the holder of this version is certainly gone for ever, so
+   * `true` only if the holder of this version is certainly gone forever, so
    * that nobody need wait for its lease to run out. Anything else is `false`.
    * Asked several times a second while waiting: it must be cheap.
    */

@@ -15,11 +15,11 @@ export interface WireLeader {
 export interface WireElection {
   readonly election: string;
   readonly backend: string;
-  /** The candidate this sidecar stands as. */
+  /** The id of this sidecar's candidate. */
   readonly candidate: string;
   /** Whether that candidate leads. */
   readonly leading: boolean;
-  /** Renewals fail at the moment, but the office is still held. */
+  /** Renewals fail at the moment, but leadership is still held. */
   readonly jeopardy: boolean;
   readonly leader: WireLeader | null;
   /** How long this answer may be relied on, counted from when it was asked for. */

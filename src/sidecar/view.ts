@@ -1,5 +1,5 @@
 /**
- * What one sidecar knows of one election, and for how long that may be believed.
+ * What one sidecar knows of one election, and for how long that may be relied on.
  * Nothing here is a flag: every answer is computed from the clock when it is
  * given, so a sidecar that was frozen, or cut off from its store, says "unknown"
  * and not what was true before.

@@ -1,4 +1,4 @@
-/** One candidate of the command line: stands, does its work, and says what happens. */
+/** One candidate of the command line: campaigns, works while it leads, and prints what happens. */
 import type { Leader } from "../seam/backend.js";
 import { systemClock } from "../kit/clock.js";
 import type { Election } from "../election/election.js";
@@ -11,12 +11,12 @@ import type { Log } from "./log.js";
 export interface CandidateOptions {
   readonly election: Election;
   readonly log: Log;
-  /** Ends it: the work is stopped, then the office given up. */
+  /** Ends it: the work is stopped, then leadership is given up. */
   readonly signal: AbortSignal;
   /** One piece of work each time this long has passed. `undefined`: none. */
   readonly workEveryMs?: number | undefined;
   /** What a piece of work is. Default: nothing but its line in the log. */
-  readonly perform?: ((term: Term) => Promise<void>) | undefined;
+  readonly work?: ((term: Term) => Promise<void>) | undefined;
 }
 
 /** What happened to a candidate that stood once. */
@@ -26,7 +26,7 @@ const STATUS_MS = 1_000;
 
 export class Candidate {
   readonly #options: CandidateOptions;
-  /** When the work of the last term stopped and the office was no longer held. */
+  /** When the work of the last term stopped and leadership was no longer held. */
   #stoppedAt: { readonly term: Term; readonly at: number } | undefined;
   #leader: Leader | null | undefined;
   /** What keeps us from knowing who leads. */
@@ -36,7 +36,7 @@ export class Candidate {
     this.#options = options;
   }
 
-  /** Stands for ever, until the signal aborts. */
+  /** Campaigns again and again until the signal aborts. */
   async run(): Promise<void> {
     const { election, signal } = this.#options;
     const unlisten = this.#listen();
@@ -50,10 +50,10 @@ export class Candidate {
     });
   }
 
-  /** Stands once; if elected, leads for one term. Rejects if the store cannot be asked. */
+  /** Campaigns once; if elected, leads for one term. Rejects if the store cannot be asked. */
   async once(): Promise<Attempt> {
     const { election, signal, log } = this.#options;
-    const unlisten = this.#listen(); // not who leads: that is told once, below
+    const unlisten = this.#listen(); // without the leader: that is printed once, below
     const ticking = setInterval(() => this.#tick(), STATUS_MS);
     try {
       const term = await election.tryCampaign({ signal });
@@ -72,7 +72,7 @@ export class Candidate {
   }
 
   async #work(term: Term): Promise<void> {
-    const { log, workEveryMs, perform, signal } = this.#options;
+    const { log, workEveryMs, work, signal } = this.#options;
     const stop = new AbortController();
     const unlinks = [term.signal, signal].map((source) => onAbort(source, () => stop.abort()));
     try {
@@ -83,13 +83,13 @@ export class Candidate {
         }
         // Asked at the last moment: after a pause this timer can run before the signal says that the term is over.
         term.assertHeld();
-        await perform?.(term);
+        await work?.(term);
         log.line({ ...termLine("work", term), count });
         await sleep(systemClock, workEveryMs, stop.signal);
       }
     } finally {
       for (const unlink of unlinks) unlink();
-      // After all that follows at once: by then the office is no longer held, and not yet given back.
+      // After everything that runs in the same turn: by then leadership is no longer held and not yet released.
       process.nextTick(() => (this.#stoppedAt = { term, at: preciseNow() }));
     }
   }

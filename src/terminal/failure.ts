@@ -4,7 +4,7 @@ import { redact } from "./secrets.js";
 
 export const EXIT = {
   ok: 0,
-  /** The answer is no: nobody leads, or not elected, or office lost. */
+  /** The answer is no: nobody leads, or not elected, or leadership lost. */
   no: 1,
   usage: 2,
   /** Not known: the store could not be asked, refused us, or holds something that is not ours. */

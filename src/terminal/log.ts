@@ -60,7 +60,7 @@ function textLog(out: Out, id: string, self: string | undefined): Log {
   const isNews = (line: Line): boolean => {
     if (line.event !== "error") {
       lastError = undefined; // whatever fails now fails anew
-      return line.event !== "leader" || line.candidate !== self; // one's own election has been told already
+      return line.event !== "leader" || line.candidate !== self; // its own election was printed already
     }
     const same = lastError?.reason === line.reason && line.at - (lastError?.at ?? 0) < SAME_ERROR_MS;
     if (!same) lastError = line;
@@ -118,7 +118,7 @@ function lookOf(line: Line): Look {
           }
         : {
             icon: "💔",
-            headline: "OFFICE LOST",
+            headline: "LEADERSHIP LOST",
             colour: "red",
             rest: `token ${token} ${reason}: ${line.detail}`,
           };

@@ -6,7 +6,7 @@
  * const backend = memoryBackend({ clock });
  * const election = new Election({ name: "jobs", backend, clock });
  * const running = election.run(work, { signal });
- * await clock.advance(60_000); // a minute of office, renewals and all, in a few milliseconds
+ * await clock.advance(60_000); // a minute of leadership, renewals and all, in a few milliseconds
  * ```
  *
  * Only what was handed this clock runs on it: work that sleeps with `setTimeout`

@@ -167,7 +167,7 @@ describe("conclave cron", () => {
       "no-such-command",
     ]);
     expect(missing.code).toBe(127);
-    expect(missing.err).toMatch(/"no-such-command" not found; nobody stood/);
+    expect(missing.err).toMatch(/"no-such-command" not found; not campaigning/);
     const wrong = await inProcess(["cron", "99 * * * *", "x", "--lock-dir", directory, "--", "true"]);
     expect(wrong.code).toBe(2);
     expect(wrong.err).toMatch(/cron text "99 \* \* \* \*" cannot be read/);

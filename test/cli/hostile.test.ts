@@ -45,7 +45,7 @@ describe("a full disk under the output", () => {
     const store = ["--lock-dir", directory];
     const cli = new Cli([...args, ...store], {}, undefined, full);
     await until("it says that lines are lost", () => cli.err.some((line) => lost.test(line)));
-    // What it does goes on: the office is taken, or a change is still looked for.
+    // What it does goes on: the leadership is acquired, or a change is still looked for.
     if (command === "observe") {
       const other = await conclave(["run", "jobs", "--try", "--max-term", "200ms", ...store]);
       expect(other.code).toBe(0);

@@ -24,7 +24,7 @@ function wellFormed(line: JsonLine): void {
 }
 
 describe("conclave run", () => {
-  it("hands over in good order: work stopped, office given up, next one elected, exit 0", async () => {
+  it("hands over in good order: work stopped, leadership given up, next one elected, exit 0", async () => {
     const directory = scratch();
     const first = candidate(directory, "first", "--work-every", "50ms");
     const elected = await first.event("elected");
@@ -56,7 +56,7 @@ describe("conclave run", () => {
     expect(next.at).toBeGreaterThan(ended.at - 1);
   });
 
-  it("exits at once at the second signal, without giving the office up", async () => {
+  it("exits at once at the second signal, without resigning", async () => {
     const directory = scratch();
     const cli = candidate(directory, "stubborn");
     const { token } = await cli.event("elected");
@@ -69,7 +69,7 @@ describe("conclave run", () => {
     expect(BigInt((await heir.event("elected")).token!)).toBeGreaterThan(BigInt(token!));
   });
 
-  it("prints a line each second for people, and clear ones when office changes", async () => {
+  it("prints a line each second for people, and clear ones when the leader changes", async () => {
     const directory = scratch();
     const flags = ["--lock-dir", directory, "--ttl", "4s", "--work-every", "200ms"];
     const leader = new Cli(["run", "--node-id", "anna", ...flags]);
@@ -91,7 +91,7 @@ describe("conclave run", () => {
     expect(leader.out.join("")).not.toContain("\u001b");
   });
 
-  it("says why when office is lost", async () => {
+  it("says why when leadership is lost", async () => {
     const directory = scratch();
     const cli = new Cli(["run", "x", "--id", "a", "--lock-dir", directory, "--ttl", "1s"]);
     await cli.line(/ELECTED/);
@@ -99,7 +99,7 @@ describe("conclave run", () => {
     const heir = candidate(directory, "heir");
     await heir.event("elected");
     cli.kill("SIGCONT");
-    expect(await cli.line(/OFFICE LOST/)).toMatch(/^💔 \[a\] OFFICE LOST .*token \d+ expired: /);
+    expect(await cli.line(/LEADERSHIP LOST/)).toMatch(/^💔 \[a\] LEADERSHIP LOST .*token \d+ expired: /);
     expect(await cli.line(/NEW LEADER/)).toMatch(/heir-[0-9a-f]+ leads with token/);
   });
 
@@ -157,7 +157,7 @@ describe("conclave run --try", () => {
     expect(winner.json.at(-1)).toMatchObject({ event: "ended", reason: "resigned" });
   });
 
-  it("gives the office up at a signal", async () => {
+  it("resigns at a signal", async () => {
     const directory = scratch();
     const cli = candidate(directory, "a", "--try", "--work-every", "20ms");
     await cli.event("work");

@@ -51,7 +51,7 @@ describe("the table", () => {
 });
 
 describe("conclave observe --watch", () => {
-  it("draws again in place when office changes, and gives the cursor back", async () => {
+  it("draws again in place when the leader changes, and gives the cursor back", async () => {
     const backend = memoryBackend();
     await using candidate = new Election({ name: "jobs", backend, id: "web" });
     const stop = new AbortController();

@@ -61,7 +61,7 @@ const MUTANTS: readonly (readonly [what: string, test: string, mutant: Mutant])[
   ],
   [
     "gives the same token again",
-    "tokens strictly rise: for the same candidate that stands again",
+    "tokens strictly rise: for the same candidate that campaigns again",
     () => {
       const known = new Map<string, Hold>();
       return {
@@ -83,7 +83,7 @@ const MUTANTS: readonly (readonly [what: string, test: string, mutant: Mutant])[
   ],
   [
     "does not release",
-    "release harms no successor: a released office can be taken at once",
+    "release harms no successor: a released leadership can be taken at once",
     holds(() => ({ release: async () => {} })),
   ],
   [

@@ -123,7 +123,7 @@ test("a run that goes on when its term is given up: missed in one mode, run agai
     const cron = new Manual();
     const missed: Run[] = [];
     const attempts: number[] = [];
-    // Known before anyone sleeps: late enough for the first leader to be in office by then.
+    // Known before anyone sleeps: late enough for the first leader to be leading by then.
     const at = Date.now() + 1_000;
     cron.instants.push(at);
     const first = await schedule({
@@ -210,7 +210,7 @@ test("a record that is not ours stops the schedule and is left alone", async () 
   expect((await backend.records.read("cron.nightly", { signal }))?.record).toBe("something else");
 });
 
-test("node-cron's own tasks: of several coordinators one says yes, for ever", async () => {
+test("node-cron's own tasks: of several coordinators one says yes, forever", async () => {
   const backend = memoryBackend();
   const coordinators = Array.from({ length: 5 }, () => nodeCronCoordinator(backend));
   for (const slot of ["2026-11-16T09:00:00.000Z", "2026-11-16T09:01:00.000Z", "2026-11-16T09:00:30.000Z"]) {

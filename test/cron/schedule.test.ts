@@ -204,7 +204,7 @@ test("side by side has a bound: a job that never ends must not fill the store", 
   });
 });
 
-test("what stands in the record is checked: times, attempts and counts that cannot be", () => {
+test("what campaigns in the record is checked: times, attempts and counts that cannot be", () => {
   const good = JSON.parse(encodeLedger(at(1000, run(1000, "done")))) as { runs: Record<string, unknown>[] };
   const hostile: Record<string, unknown>[] = [
     { cursor: 1e300 },

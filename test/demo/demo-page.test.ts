@@ -99,7 +99,7 @@ describe("the demo's page", () => {
     await newLeader(third);
     await until("the killed one is dead", () => node(third)?.state === "gone");
     await order(third, "start");
-    await until("it stands again", () => node(third)?.state === "follower");
+    await until("it campaigns again", () => node(third)?.state === "follower");
     await order(third, "remove");
     await until("it has left", () => page.state()?.nodes.length === 2);
     const state = page.state()!;

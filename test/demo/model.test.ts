@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Ledger } from "../../src/demo/ledger.js";
-import { advance, emptyStage, leaderOf } from "../../src/demo/model.js";
+import { advance, emptyStage, leadingNode } from "../../src/demo/model.js";
 import type { DemoEvent, DemoState } from "../../src/demo/model.js";
 import type { Line, LineEvent } from "../../src/terminal/lines.js";
 
@@ -47,8 +47,8 @@ describe("the demo's model", () => {
       { name: "a", state: "leader", pid: 7, token: "5" },
       { name: "b", state: "follower", pid: 7, token: undefined },
     ]);
-    expect(leaderOf(state)?.name).toBe("a");
-    expect(leaderOf(advance(state, said("a", "ended", "5")))).toBeUndefined();
+    expect(leadingNode(state)?.name).toBe("a");
+    expect(leadingNode(advance(state, said("a", "ended", "5")))).toBeUndefined();
   });
 
   it("knows the frozen and the gone", () => {
@@ -64,7 +64,7 @@ describe("the demo's model", () => {
     expect(gone.nodes[0]).toMatchObject({ name: "a", state: "gone", pid: undefined, token: undefined });
   });
 
-  it("knows one that woke up in time to be still in office", () => {
+  it("knows one that woke up in time to be still leading", () => {
     const frozen = play(started("a"), said("a", "elected", "5"), signalled("a", "SIGSTOP", 10));
     const woken = advance(frozen, signalled("a", "SIGCONT", 20));
     expect(advance(woken, said("a", "work", "5")).nodes[0]).toMatchObject({ state: "leader", token: "5" });

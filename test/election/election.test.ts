@@ -16,7 +16,7 @@ test("a second candidate leads when the first resigns, with a higher token", asy
   expect(second.held).toBe(true);
 });
 
-test("run works, stops its work before it gives the office up, and ends with its signal", async () => {
+test("run works, stops its work before it resigns, and ends with its signal", async () => {
   const backend = memoryBackend();
   const log: string[] = [];
   const stop = new AbortController();

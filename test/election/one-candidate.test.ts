@@ -59,7 +59,7 @@ test("a candidate that waits to be ready, or to try again, is standing", async (
   await term.resign();
 });
 
-test("after a term, and after a refused or fruitless attempt, the candidate may stand again", async () => {
+test("after a term, and after a refused or fruitless attempt, the candidate may campaign again", async () => {
   const backend = memoryBackend();
   await using election = new Election({ name: "e", backend, ttlMs: 3000 });
   await using other = new Election({ name: "e", backend, ttlMs: 3000 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Election, memoryBackend } from "../../src/index.js";
 import type { Term, Work } from "../../src/index.js";
 
-/** Runs `work` once, stops when it is in office, and tells which errors were reported. */
+/** Runs `work` once, stops when it is leading, and tells which errors were reported. */
 async function errorsOf(work: Work): Promise<unknown[]> {
   const stop = new AbortController();
   const errors: unknown[] = [];

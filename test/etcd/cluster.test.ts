@@ -148,7 +148,7 @@ describe.skipIf(!hasEtcd())("etcd: faults, three members", () => {
     expect(overlap).toBe(false);
     expect([a.leading, b.leading]).toEqual([false, true]);
     await contest.end();
-    await until(() => a.leading, 3 * TTL); // not stuck: it stood again
+    await until(() => a.leading, 3 * TTL); // not stuck: it campaigned again
     if (LONG)
       console.log(
         `cut from each member in turn: no change; from all: one change, ${Math.round(gapMs)} ms; no overlap`,

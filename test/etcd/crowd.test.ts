@@ -8,7 +8,7 @@ import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
 import { until } from "../support/until.js";
 
 const TTL = 6_000;
-/** A transaction takes 128 operations, and a seat that waits needs two. */
+/** A transaction takes 128 operations, and a waiting candidate key needs two. */
 const ELECTIONS = 200;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -164,7 +164,7 @@ describe.skipIf(!hasEtcd())("elections on etcd", () => {
     expect((await third).held).toBe(true);
   });
 
-  it.each(["elect", "lock"])("stands in one queue with etcdctl %s, both ways round", async (command) => {
+  it.each(["elect", "lock"])("campaigns in one queue with etcdctl %s, both ways round", async (command) => {
     const name = freshName();
     const ours = stand(name, { value: "ours" });
     const term = await ours.campaign();
@@ -188,7 +188,7 @@ describe.skipIf(!hasEtcd())("elections on etcd", () => {
     expect(listening.lines[1]).toBe("after"); // they see ours, and its value
   });
 
-  it("ends the term when the lease is revoked by hand, and stands again", async () => {
+  it("ends the term when the lease is revoked by hand, and campaigns again", async () => {
     const name = freshName();
     const election = stand(name);
     const terms: bigint[] = [];
@@ -225,7 +225,7 @@ describe.skipIf(!hasEtcd())("elections on etcd", () => {
     expect(other.held).toBe(true);
   });
 
-  it("does not wait for ever when its own place in the queue was taken away", async () => {
+  it("does not wait forever when its own place in the queue was taken away", async () => {
     const name = freshName();
     const [a, b] = [stand(name), stand(name)];
     const term = await a.campaign();
@@ -233,7 +233,7 @@ describe.skipIf(!hasEtcd())("elections on etcd", () => {
     await until(async () => (await keysOf(name)).length === 2);
     const lost = (await keysOf(name))[1]!;
     await server.etcdctl("del", lost);
-    await until(async () => (await keysOf(name)).length === 2); // stands again
+    await until(async () => (await keysOf(name)).length === 2); // campaigns again
     await term.resign();
     expect((await waiting).held).toBe(true);
   });

@@ -111,7 +111,7 @@ describe.skipIf(!hasEtcd())("etcd: faults, one member", () => {
       const newTerm = await second.campaign(); // its key is gone with its lease
       expect(await keysOf(name)).not.toContain(deadKey);
       child.kill("SIGCONT");
-      await until(async () => (await keysOf(name)).length === 2, 3 * TTL); // it stands again, behind
+      await until(async () => (await keysOf(name)).length === 2, 3 * TTL); // it campaigns again, behind
       expect(events.filter((event) => event.event === "elected")).toEqual([]);
       expect(newTerm.held).toBe(true);
       await newTerm.resign();

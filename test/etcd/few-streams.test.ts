@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { Connection } from "../../src/backends/etcd/client/connection.js";
 import { frame } from "../../src/backends/etcd/client/framing.js";
 import { systemClock } from "../../src/kit/clock.js";
-import { Halt } from "../../src/kit/stop.js";
+import { StopSource } from "../../src/kit/stop.js";
 
 /** Streams the server has seen after a watch and two calls with a pause between them. */
 async function streamsSeen(maxConcurrentStreams: number): Promise<number> {
@@ -28,7 +28,7 @@ async function streamsSeen(maxConcurrentStreams: number): Promise<number> {
   const connection = new Connection(session, socket, "test", systemClock, () => {});
   connection.stream("/watch", undefined, { message: () => {}, ended: () => {} });
   const body = new Uint8Array(1);
-  const request = { path: "/call", body, limitMs: 5_000, signal: new Halt(), again: true };
+  const request = { path: "/call", body, limitMs: 5_000, signal: new StopSource(), again: true };
   for (let i = 0; i < 2; i++) {
     await connection.unary(request, undefined);
     await new Promise((resolve) => setTimeout(resolve, 100));

@@ -81,7 +81,7 @@ describe.skipIf(!hasEtcd())("etcd: changed under the candidates' feet", () => {
   );
 
   it(
-    "one election is forbidden: it is told, the others go on; all are: the office is free",
+    "one election is forbidden: it is told, the others go on; all are: leadership is free",
     { timeout: 90_000 },
     async () => {
       const server = await EtcdServer.start({ rootPassword: PASSWORD });

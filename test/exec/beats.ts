@@ -65,7 +65,7 @@ export class Beats {
   }
 
   /** Milliseconds during which commands of two terms lived, for every two terms; and the shortest time between two. */
-  judge(): { overlaps: { a: Span; b: Span; ms: number }[]; shortestGapMs: number } {
+  findOverlaps(): { overlaps: { a: Span; b: Span; ms: number }[]; shortestGapMs: number } {
     const spans = this.inOrder();
     const overlaps = [];
     let shortest: bigint | undefined;

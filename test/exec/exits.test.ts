@@ -35,7 +35,7 @@ describe("exit codes", () => {
     expect(await run(file)).toMatchObject({ code: 0, out: "run" });
   });
 
-  it("X4 a command that vanishes while waiting: 127, and the office is given up", async () => {
+  it("X4 a command that vanishes while waiting: 127, and leadership is given up", async () => {
     const directory = scratch();
     const file = join(directory, "file");
     writeFileSync(file, "#!/bin/sh\necho run\n");
@@ -70,7 +70,7 @@ describe("exit codes", () => {
     });
   });
 
-  it("X7 office lost with --on-loss exit, --once or --try: 120", async () => {
+  it("X7 leadership lost with --on-loss exit, --once or --try: 120", async () => {
     for (const flags of [["--on-loss", "exit"], ["--once"], ["--try"]]) {
       const wrapped = new Wrapped(["x", "--lock-dir", scratch(), ...TTL, ...flags, "--", "sleep", "60"]);
       await wrapped.elected();
@@ -118,14 +118,14 @@ describe("exit codes", () => {
 });
 
 describe("what comes after", () => {
-  it("P1 --on-exit stop (default): the office is given up, then we exit", async () => {
+  it("P1 --on-exit stop (default): leadership is given up, then we exit", async () => {
     const lock = ["--lock-dir", scratch()];
     const first = await exec(["x", ...lock, "--", "echo", "once"]);
     expect(first).toMatchObject({ code: 0, out: "once" });
     expect(await exec(["x", ...lock, "--try", "--", "echo", "next"])).toMatchObject({ code: 0, out: "next" });
   });
 
-  it("P2 --on-exit resign: the office is given up, and we stand again", async () => {
+  it("P2 --on-exit resign: leadership is given up, and we campaign again", async () => {
     const lock = ["--lock-dir", scratch(), "--retry", "100ms"];
     const flags = ["--on-exit", "resign", ...sh('echo "$CONCLAVE_TOKEN"')];
     const wrapped = new Wrapped(["x", ...lock, ...flags]);
@@ -148,7 +148,7 @@ describe("what comes after", () => {
     expect(new Set(wrapped.out).size).toBe(1);
   });
 
-  it("P4 --on-loss wait (default): we stand again, and run the command again under a higher token", async () => {
+  it("P4 --on-loss wait (default): we campaign again, and run the command again under a higher token", async () => {
     const wrapped = new Wrapped([
       ...["x", "--lock-dir", scratch(), ...TTL],
       ...sh('echo "$CONCLAVE_TOKEN"; exec sleep 60'),
@@ -161,7 +161,7 @@ describe("what comes after", () => {
     expect(BigInt(wrapped.out[1]!)).toBeGreaterThan(BigInt(wrapped.out[0]!));
   });
 
-  it("P5 what the command leaves running in its group: SIGTERM, then SIGKILL, before the office is given up", async () => {
+  it("P5 what the command leaves running in its group: SIGTERM, then SIGKILL, before leadership is given up", async () => {
     const directory = scratch();
     const lock = ["--lock-dir", directory, ...TTL];
     const deaf = `"${process.execPath}" "${program("signalled")}" left &`;

@@ -1,4 +1,4 @@
-/** Two hosts, one office, a command that is deaf and has grandchildren: and one fault after another. */
+/** Two hosts, one leadership, a command that is deaf and has grandchildren: and one fault after another. */
 import { expect } from "vitest";
 import { Beats } from "./beats.js";
 import type { Span } from "./beats.js";
@@ -16,7 +16,7 @@ export interface Place {
 /** Which command of ours wraps the other. */
 export interface Verb {
   readonly words: readonly string[];
-  /** Ends when it has lost its office, and has to be started again. */
+  /** Ends when it has lost its leadership, and has to be started again. */
   readonly endsOnLoss: boolean;
 }
 
@@ -74,18 +74,18 @@ export class Duel {
       const token = await this.#lead();
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 700));
       await this.#strike(fault, token);
-      this.#judge();
+      this.#findOverlaps();
     }
     await this.#lead();
     this.#beats.read();
-    const shortestGapMs = this.#judge();
+    const shortestGapMs = this.#findOverlaps();
     const terms = this.#beats.spans.size;
     expect(terms).toBeGreaterThan(faults.length);
     return { terms, shortestGapMs, afterKillMs: this.#afterKillMs };
   }
 
-  #judge(): number {
-    const { overlaps, shortestGapMs } = this.#beats.judge();
+  #findOverlaps(): number {
+    const { overlaps, shortestGapMs } = this.#beats.findOverlaps();
     const told = overlaps.map(
       ({ a, b, ms }) => `${a.host} ${a.token} (${late(a, b)}) and ${b.host} ${b.token}: ${ms.toFixed(1)} ms`,
     );

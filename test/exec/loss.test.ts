@@ -1,4 +1,4 @@
-/** Rows J of the table in docs/guide/exec.md. The store is a directory, and something that is none stands in its way. */
+/** Rows J of the table in docs/guide/exec.md. The store is a directory, and something that is none campaigns in its way. */
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -48,7 +48,7 @@ describe("loss", () => {
     store.takeAway();
     await wrapped.line(/^deaf SIGTERM/);
     expect(isAlive(pid)).toBe(true);
-    await wrapped.line(/was ended, because the office was lost/, { from: "err" });
+    await wrapped.line(/was killed because leadership was lost/, { from: "err" });
     expect(isAlive(pid)).toBe(false);
     expect(await wrapped.exit).toBe(120);
   });

@@ -22,7 +22,7 @@ const LIVING: Stat = { dead: false, parent: 1, pgrp: 7, session: 7, started: 100
 const limit = newLimitMark(null)!;
 
 function verdictOf(traces: { limit: bigint | undefined }): string {
-  return recognise(7, { mark: "mark", ...traces }, 50, () => false).verdict;
+  return recognise(7, { mark: "mark", ...traces }, 50, () => false).ownership;
 }
 
 beforeEach(() => {

@@ -22,7 +22,7 @@ async function family(
 }
 
 describe("signals", () => {
-  it("S1 TERM, INT, HUP, QUIT, USR1, USR2, WINCH reach the whole process group, and the office stays", async () => {
+  it("S1 TERM, INT, HUP, QUIT, USR1, USR2, WINCH reach the whole process group, and leadership stays", async () => {
     const { wrapped, pids } = await family(scratch());
     const signals = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"] as const;
     for (const signal of signals) {
@@ -37,7 +37,7 @@ describe("signals", () => {
     expect(wrapped.err.join()).not.toMatch(/RESIGNED|LOST/);
   });
 
-  it("S2 the office is kept until the command has ended, then given up; the exit code is the command's", async () => {
+  it("S2 leadership is kept until the command has ended, then given up; the exit code is the command's", async () => {
     const directory = scratch();
     const { wrapped } = await family(directory, [], { EXIT_ON: "SIGUSR1:7" });
     const heir = new Wrapped(["x", "--lock-dir", directory, ...TTL, "--", "echo", "heir"]);
@@ -88,7 +88,7 @@ describe("signals", () => {
       wrapped.kill("SIGTERM");
       expect(await wrapped.exit).toBe(143);
     }
-    // At once: the office was given up each time.
+    // At once: leadership was given up each time.
     expect((await exec(["x", "--lock-dir", directory, "--try", "--", "true"])).code).toBe(0);
   });
 
@@ -140,11 +140,11 @@ describe("the wrapper or its watchdog, killed or stopped", () => {
     await heir.line(/heir/);
     wrapped.kill("SIGCONT");
     // What it finds first when it wakes is chance: that its time is up, or that its command has ended, and then it resigns.
-    await wrapped.line(/OFFICE LOST|RESIGNED/, { from: "err" });
+    await wrapped.line(/LEADERSHIP LOST|RESIGNED/, { from: "err" });
     await wrapped.line(/NEW LEADER/, { from: "err" });
   });
 
-  it("S9 SIGKILL to the watchdog: the wrapper kills the group, gives the office up, and stands again", async () => {
+  it("S9 SIGKILL to the watchdog: the wrapper kills the group, resigns, and campaigns again", async () => {
     const { wrapped, pids } = await family(scratch());
     const first = await wrapped.elected();
     process.kill(await wrapped.watchdog(), "SIGKILL");

@@ -23,10 +23,10 @@ describe("the judge of heart beats", () => {
   };
 
   it("finds an overlap of one beat, also inside a longer term", () => {
-    expect(spansOf(["a 1 1 100", "a 1 1 200", "b 2 1 201"]).judge().overlaps).toEqual([]);
-    expect(spansOf(["a 1 1 100", "b 2 1 200", "a 1 2 200"]).judge().overlaps).toHaveLength(1);
+    expect(spansOf(["a 1 1 100", "a 1 1 200", "b 2 1 201"]).findOverlaps().overlaps).toEqual([]);
+    expect(spansOf(["a 1 1 100", "b 2 1 200", "a 1 2 200"]).findOverlaps().overlaps).toHaveLength(1);
     expect(
-      spansOf(["a 1 1 100", "a 1 2 900", "b 2 1 200", "b 2 1 300", "c 3 1 800"]).judge().overlaps,
+      spansOf(["a 1 1 100", "a 1 2 900", "b 2 1 200", "b 2 1 300", "c 3 1 800"]).findOverlaps().overlaps,
     ).toHaveLength(2);
   });
 });

@@ -3,32 +3,32 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { uptime } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { commandEnvironment, markOf, watchdogEnvironment } from "../../src/exec/environment.js";
-import { leaveOf, ReceivedDeadline } from "../../src/exec/leave.js";
+import { commandEnvironment, processMarkOf, watchdogEnvironment } from "../../src/exec/environment.js";
+import { killDeadlineOf, ReceivedDeadline } from "../../src/exec/kill-deadline.js";
 import { lookUp } from "../../src/exec/lookup.js";
-import { earlierMs, patienceOf } from "../../src/exec/patience.js";
+import { earlierMs, stopBudgetOf } from "../../src/exec/stop-budget.js";
 import { PidQueue } from "../../src/exec/pid-queue.js";
 import { isFromWatchdog, isToWatchdog } from "../../src/exec/wire.js";
 import { scratch } from "./wrapped.js";
 
 describe("a deadline that is handed to another process", () => {
   it("is the holder's, less the reserve, and never later", () => {
-    const leave = leaveOf({ remainingMs: 5_000 }, 100);
-    const left = new ReceivedDeadline(leave, 300).remainingMs();
+    const deadline = killDeadlineOf({ remainingMs: 5_000 }, 100);
+    const left = new ReceivedDeadline(deadline, 300).remainingMs();
     expect(left).toBeLessThanOrEqual(4_900);
     expect(left).toBeGreaterThan(4_000);
   });
 
   it("moves forward only", () => {
-    const deadline = new ReceivedDeadline(leaveOf({ remainingMs: 5_000 }, 0), 300);
-    deadline.extend(leaveOf({ remainingMs: 1_000 }, 0));
+    const deadline = new ReceivedDeadline(killDeadlineOf({ remainingMs: 5_000 }, 0), 300);
+    deadline.extend(killDeadlineOf({ remainingMs: 1_000 }, 0));
     expect(deadline.remainingMs()).toBeGreaterThan(3_000);
-    deadline.extend(leaveOf({ remainingMs: 9_000 }, 0));
+    deadline.extend(killDeadlineOf({ remainingMs: 9_000 }, 0));
     expect(deadline.remainingMs()).toBeGreaterThan(7_000);
   });
 
   it("has passed if the machine has slept since it was sent, and not if only the wall clock was set", () => {
-    const sent = leaveOf({ remainingMs: 5_000 }, 0);
+    const sent = killDeadlineOf({ remainingMs: 5_000 }, 0);
     const slept = { ...sent, wall: sent.wall - 3_000, boot: sent.boot - 3_000 };
     expect(new ReceivedDeadline(slept, 300).remainingMs()).toBeLessThanOrEqual(0);
     const set = { ...sent, wall: sent.wall - 3_600_000 };
@@ -49,14 +49,14 @@ describe("the grace", () => {
   };
 
   it("fits between a renewal that hangs and the deadline, or is refused with the arithmetic", () => {
-    expect(patienceOf(timing, undefined)).toEqual({
+    expect(stopBudgetOf(timing, undefined)).toEqual({
       graceMs: 1_450,
       reserveMs: 100,
       slackMs: 1_450,
       silenceMs: 8_500,
     });
-    expect(patienceOf(timing, 2_900).graceMs).toBe(2_900);
-    expect(() => patienceOf(timing, 2_901)).toThrow(
+    expect(stopBudgetOf(timing, 2_900).graceMs).toBe(2_900);
+    expect(() => stopBudgetOf(timing, 2_901)).toThrow(
       /3s \+ .*2\.5s \+ grace 2\.901s \+ .*100ms = 8\.501s, but .*8\.5s .*at most 2\.9s/,
     );
   });
@@ -64,13 +64,13 @@ describe("the grace", () => {
 
 describe("the reserve", () => {
   it("grows with what a look for processes takes, up to the slack", () => {
-    const patience = { reserveMs: 40, slackMs: 250 };
-    expect([0, 20, 100, 400].map((lookMs) => earlierMs(lookMs, patience))).toEqual([0, 0, 160, 250]);
+    const stopBudget = { reserveMs: 40, slackMs: 250 };
+    expect([0, 20, 100, 400].map((lookMs) => earlierMs(lookMs, stopBudget))).toEqual([0, 0, 160, 250]);
   });
 });
 
 describe("messages between wrapper and watchdog", () => {
-  const leave = leaveOf({ remainingMs: 1_000 }, 0);
+  const deadline = killDeadlineOf({ remainingMs: 1_000 }, 0);
   const order = {
     command: "x",
     args: [],
@@ -86,8 +86,8 @@ describe("messages between wrapper and watchdog", () => {
   };
 
   it("are believed only if they are whole", () => {
-    expect(isToWatchdog({ kind: "start", run: 1, order, leave })).toBe(true);
-    expect(isToWatchdog({ kind: "extend", run: 1, leave })).toBe(true);
+    expect(isToWatchdog({ kind: "start", run: 1, order, deadline })).toBe(true);
+    expect(isToWatchdog({ kind: "extend", run: 1, deadline })).toBe(true);
     expect(isToWatchdog({ kind: "signal", run: 1, signal: "SIGTERM" })).toBe(true);
     expect(isToWatchdog({ kind: "kill", run: 1 })).toBe(true);
     for (const bad of [
@@ -96,15 +96,15 @@ describe("messages between wrapper and watchdog", () => {
       { kind: "kill" },
       { kind: "signal", run: 1, signal: "SIGNOTHING" },
       { kind: "signal", run: 1, signal: "toString" },
-      { kind: "extend", run: 1, leave: { ...leave, until: "soon" } },
-      { kind: "extend", run: 1, leave: { ...leave, boot: Number.NaN } },
-      { kind: "start", run: 1, order: { ...order, args: [1] }, leave },
-      { kind: "start", run: 1, order: { ...order, mark: "" }, leave },
-      { kind: "start", run: 1, order: { ...order, limit: "many" }, leave },
-      { kind: "start", run: 1, order: { ...order, contain: "jail" }, leave },
-      { kind: "start", run: 1, order: { ...order, contain: "cgroup", cgroup: null }, leave },
-      { kind: "start", run: 1, order: { ...order, contain: "cgroup", cgroup: "here" }, leave },
-      { kind: "start", run: 1, order: { ...order, slackMs: Number.NaN }, leave },
+      { kind: "extend", run: 1, deadline: { ...deadline, until: "soon" } },
+      { kind: "extend", run: 1, deadline: { ...deadline, boot: Number.NaN } },
+      { kind: "start", run: 1, order: { ...order, args: [1] }, deadline },
+      { kind: "start", run: 1, order: { ...order, mark: "" }, deadline },
+      { kind: "start", run: 1, order: { ...order, limit: "many" }, deadline },
+      { kind: "start", run: 1, order: { ...order, contain: "jail" }, deadline },
+      { kind: "start", run: 1, order: { ...order, contain: "cgroup", cgroup: null }, deadline },
+      { kind: "start", run: 1, order: { ...order, contain: "cgroup", cgroup: "here" }, deadline },
+      { kind: "start", run: 1, order: { ...order, slackMs: Number.NaN }, deadline },
     ]) {
       expect(isToWatchdog(bad), JSON.stringify(bad)).toBe(false);
     }
@@ -117,18 +117,20 @@ describe("messages between wrapper and watchdog", () => {
 });
 
 describe("the environment", () => {
-  const office = { election: "e", candidate: "c-1", token: 7n };
+  const leadership = { election: "e", candidate: "c-1", token: 7n };
 
   it("carries the marks of every exec around it, the watchdog none", () => {
-    const outer = commandEnvironment({ A: "1" }, new Set(), office);
-    const inner = commandEnvironment(outer, new Set(), { ...office, candidate: "c-2" });
-    expect(inner["CONCLAVE_EXEC"]).toBe(`${markOf(office)} ${markOf({ ...office, candidate: "c-2" })}`);
+    const outer = commandEnvironment({ A: "1" }, new Set(), leadership);
+    const inner = commandEnvironment(outer, new Set(), { ...leadership, candidate: "c-2" });
+    expect(inner["CONCLAVE_EXEC"]).toBe(
+      `${processMarkOf(leadership)} ${processMarkOf({ ...leadership, candidate: "c-2" })}`,
+    );
     expect(inner).toMatchObject({ A: "1", CONCLAVE_ID: "c-2", CONCLAVE_TOKEN: "7" });
     expect(watchdogEnvironment(outer)).not.toHaveProperty("CONCLAVE_EXEC");
   });
 
   it("has marks without spaces, whatever the id", () => {
-    expect(markOf({ ...office, candidate: "a b\u00e9" })).toMatch(/^\S+$/);
+    expect(processMarkOf({ ...leadership, candidate: "a b\u00e9" })).toMatch(/^\S+$/);
   });
 });
 

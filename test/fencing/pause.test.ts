@@ -90,7 +90,8 @@ async function rounds(url: string, name: string, count: number): Promise<number>
   const http = await service();
   const backend = await openBackend(url);
   cleanups.push(async () => backend[Symbol.asyncDispose]());
-  const successor = new Election({ name, backend, ttlMs: 2000, id: "successor" });
+  // Long: it resigns when it has done its part, and this machine may be slow in between.
+  const successor = new Election({ name, backend, ttlMs: 30_000, id: "successor" });
   cleanups.push(() => successor.close());
   const file = new FencedFile({ path: directory });
   const replaced = new FencedFile({ path: `${directory}-replaced` });

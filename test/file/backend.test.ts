@@ -6,7 +6,7 @@ import { fileBackend } from "../../src/backends/file/index.js";
 import type { Leader } from "../../src/seam/backend.js";
 import { Election } from "../../src/election/election.js";
 import type { Term } from "../../src/api/term.js";
-import { open, shelfOf, tempDirectory } from "./support.js";
+import { open, recordsOf, tempDirectory } from "./support.js";
 
 const TIMING = { ttlMs: 4000, retryMs: 400 };
 /** So slow that only a watch can be fast. */
@@ -46,7 +46,7 @@ describe("an election on files", () => {
     await new Promise((resolve) => setTimeout(resolve, 1200));
     expect(term.held).toBe(true);
     expect(await two.tryCampaign()).toBeNull();
-    expect((await readdir(shelfOf(directory, "a"))).length).toBeLessThanOrEqual(18);
+    expect((await readdir(recordsOf(directory, "a"))).length).toBeLessThanOrEqual(18);
     await term.proclaim("http://here");
     expect(await two.leader()).toMatchObject({ value: "http://here", token: term.token });
     await Promise.all([one.close(), two.close()]);
@@ -83,7 +83,7 @@ describe("an election on files", () => {
     const directory = await tempDirectory();
     const one = candidate(directory, "one");
     const term = await one.campaign();
-    const text = await readFile(join(shelfOf(directory, "a"), "first"), "utf8");
+    const text = await readFile(join(recordsOf(directory, "a"), "first"), "utf8");
     const [header, record] = text.split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(header).toMatchObject({ v: 1, number: term.token.toString() });
     if (process.platform === "linux")

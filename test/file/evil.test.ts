@@ -16,13 +16,13 @@ import { encodeEnvelope } from "../../src/backends/file/envelope.js";
 import { fileBackend } from "../../src/backends/file/index.js";
 import { systemClock } from "../../src/kit/clock.js";
 import { Election } from "../../src/election/election.js";
-import { never, open, shelfOf, storeIn, tempDirectory, tree } from "./support.js";
+import { never, open, recordsOf, storeIn, tempDirectory, tree } from "./support.js";
 
 const isRoot = process.geteuid?.() === 0;
 const NUMBER = "1763000000000";
 
 /** Ways to plant something under a number. */
-const plants: [string, (path: string, room: string) => Promise<void>][] = [
+const plants: [string, (path: string, root: string) => Promise<void>][] = [
   ["an empty file", (path) => writeFile(path, "")],
   ["garbage", (path) => writeFile(path, Buffer.from([0, 255, 254, 10, 123, 0]))],
   [
@@ -65,9 +65,9 @@ const plants: [string, (path: string, room: string) => Promise<void>][] = [
   ["a vacant record without its first line", (path) => writeFile(path, lease(null))],
   [
     "a symbolic link to a vacant record",
-    async (path, room) => {
-      await writeFile(join(room, "elsewhere"), envelope(lease(null)));
-      await symlink(join(room, "elsewhere"), path);
+    async (path, root) => {
+      await writeFile(join(root, "elsewhere"), envelope(lease(null)));
+      await symlink(join(root, "elsewhere"), path);
     },
   ],
   ["a dangling link", (path) => symlink("nowhere", path)],
@@ -87,11 +87,11 @@ describe("a planted record", () => {
   it.each(plants)(
     "that is %s is held by someone unknown, and is succeeded after the ttl",
     async (what, plant) => {
-      const room = await tempDirectory();
-      const shelf = shelfOf(room, "a");
-      await mkdir(shelf, { recursive: true, mode: 0o700 });
-      await plant(join(shelf, NUMBER), room);
-      await using backend = fileBackend({ directory: room });
+      const root = await tempDirectory();
+      const subdirectory = recordsOf(root, "a");
+      await mkdir(subdirectory, { recursive: true, mode: 0o700 });
+      await plant(join(subdirectory, NUMBER), root);
+      await using backend = fileBackend({ directory: root });
       const candidacy = {
         election: "a",
         candidate: "c",
@@ -111,31 +111,31 @@ describe("a planted record", () => {
   );
 
   it.runIf(isRoot)("of another user is held by someone unknown", async () => {
-    const room = await tempDirectory();
-    const shelf = shelfOf(room, "a");
-    await mkdir(shelf, { recursive: true });
-    await writeFile(join(shelf, NUMBER), envelope(lease(null)));
-    await chown(join(shelf, NUMBER), 65534, 65534);
-    expect(await storeIn(room).read("a", open)).toMatchObject({ version: BigInt(NUMBER), record: "" });
+    const root = await tempDirectory();
+    const subdirectory = recordsOf(root, "a");
+    await mkdir(subdirectory, { recursive: true });
+    await writeFile(join(subdirectory, NUMBER), envelope(lease(null)));
+    await chown(join(subdirectory, NUMBER), 65534, 65534);
+    expect(await storeIn(root).read("a", open)).toMatchObject({ version: BigInt(NUMBER), record: "" });
   });
 
   it("with a number no clock could have brought is refused loudly, not followed", async () => {
     for (const name of ["9223372036854775807", "9999999999999999999", "9".repeat(100)]) {
-      const room = await tempDirectory();
-      await mkdir(shelfOf(room, "a"), { recursive: true });
-      await writeFile(join(shelfOf(room, "a"), name), "x");
-      const store = storeIn(room);
+      const root = await tempDirectory();
+      await mkdir(recordsOf(root, "a"), { recursive: true });
+      await writeFile(join(recordsOf(root, "a"), name), "x");
+      const store = storeIn(root);
       await expect(store.read("a", open)).rejects.toMatchObject({ code: "conflict", retriable: false });
       await expect(store.write("a", null, "x", open)).rejects.toThrow(/remove that file/);
     }
   });
 
   it("that stands for the first one and tells no number is refused loudly", async () => {
-    const room = await tempDirectory();
-    await mkdir(shelfOf(room, "a"), { recursive: true });
-    await writeFile(join(shelfOf(room, "a"), "first"), "garbage");
-    await expect(storeIn(room).read("a", open)).rejects.toMatchObject({ code: "conflict" });
-    await expect(storeIn(room).write("a", null, "x", open)).rejects.toThrow(/"first".*remove it/s);
+    const root = await tempDirectory();
+    await mkdir(recordsOf(root, "a"), { recursive: true });
+    await writeFile(join(recordsOf(root, "a"), "first"), "garbage");
+    await expect(storeIn(root).read("a", open)).rejects.toMatchObject({ code: "conflict" });
+    await expect(storeIn(root).write("a", null, "x", open)).rejects.toThrow(/"first".*remove it/s);
   });
 });
 
@@ -143,43 +143,43 @@ describe("a planted directory", () => {
   it.each(["elections", "elections/n-a", "staging"])(
     "%s that is a link elsewhere is refused, and nothing written there",
     async (path) => {
-      const room = await tempDirectory();
+      const root = await tempDirectory();
       const victim = await tempDirectory();
-      await mkdir(join(room, "elections"), { recursive: true });
+      await mkdir(join(root, "elections"), { recursive: true });
       if (path === "elections") {
         const other = await tempDirectory();
         await symlink(victim, join(other, "elections"));
         await expect(storeIn(other).write("a", null, "x", open)).rejects.toMatchObject({ code: "conflict" });
       } else {
-        await symlink(victim, join(room, path));
-        await expect(storeIn(room).write("a", null, "x", open)).rejects.toMatchObject({ code: "conflict" });
+        await symlink(victim, join(root, path));
+        await expect(storeIn(root).write("a", null, "x", open)).rejects.toMatchObject({ code: "conflict" });
       }
       expect(await readdir(victim)).toEqual([]);
     },
   );
 
   it("that is a file is refused", async () => {
-    const room = await tempDirectory();
-    await mkdir(join(room, "elections"));
-    await writeFile(join(room, "elections", "n-a"), "x");
-    await expect(storeIn(room).read("a", open)).rejects.toMatchObject({ code: "conflict" });
-    await expect(storeIn(room).write("a", null, "x", open)).rejects.toMatchObject({ code: "conflict" });
+    const root = await tempDirectory();
+    await mkdir(join(root, "elections"));
+    await writeFile(join(root, "elections", "n-a"), "x");
+    await expect(storeIn(root).read("a", open)).rejects.toMatchObject({ code: "conflict" });
+    await expect(storeIn(root).write("a", null, "x", open)).rejects.toMatchObject({ code: "conflict" });
   });
 });
 
 describe("a planted temp file", () => {
   it("is not written through", async () => {
-    const room = await tempDirectory();
-    const victim = join(room, "victim");
+    const root = await tempDirectory();
+    const victim = join(root, "victim");
     await writeFile(victim, "precious");
-    await mkdir(join(room, "staging"));
+    await mkdir(join(root, "staging"));
     const clock = { ...clockWith("ffff"), wall: () => 1_763_000_000_000 };
-    await symlink(victim, join(room, "staging", "1763000000000-ffff"));
-    await expect(storeIn(room, { clock }).write("a", null, "x", open)).rejects.toThrow(/EEXIST/);
+    await symlink(victim, join(root, "staging", "1763000000000-ffff"));
+    await expect(storeIn(root, { clock }).write("a", null, "x", open)).rejects.toThrow(/EEXIST/);
     expect(await readFile(victim, "utf8")).toBe("precious");
-    await link(victim, join(room, "staging", "1763000000000-eeee"));
+    await link(victim, join(root, "staging", "1763000000000-eeee"));
     const hard = { ...clockWith("eeee"), wall: () => 1_763_000_000_000 };
-    await expect(storeIn(room, { clock: hard }).write("a", null, "x", open)).rejects.toThrow(/EEXIST/);
+    await expect(storeIn(root, { clock: hard }).write("a", null, "x", open)).rejects.toThrow(/EEXIST/);
     expect(await readFile(victim, "utf8")).toBe("precious");
   });
 });
@@ -197,8 +197,8 @@ function clockWith(id: string) {
 describe("evil names", () => {
   it("stay inside, and apart", async () => {
     const outer = await tempDirectory();
-    const room = join(outer, "room");
-    const store = storeIn(room);
+    const root = join(outer, "root");
+    const store = storeIn(root);
     const names = [
       "../x",
       "/etc/x",
@@ -218,10 +218,10 @@ describe("evil names", () => {
     ];
     for (const name of names) expect((await store.write(name, null, name, open))!.record).toBe(name);
     for (const name of names) expect((await store.read(name, open))!.record).toBe(name);
-    expect(await readdir(outer)).toEqual(["room"]);
-    expect((await readdir(room)).sort()).toEqual(["elections", "staging"]);
-    expect(await readdir(join(room, "elections"))).toHaveLength(names.length);
-    for (const path of await tree(room)) expect(path.split("/").length).toBeLessThanOrEqual(3);
+    expect(await readdir(outer)).toEqual(["root"]);
+    expect((await readdir(root)).sort()).toEqual(["elections", "staging"]);
+    expect(await readdir(join(root, "elections"))).toHaveLength(names.length);
+    for (const path of await tree(root)) expect(path.split("/").length).toBeLessThanOrEqual(3);
   });
 
   it("are refused by elections with a reason where they are no names at all", async () => {

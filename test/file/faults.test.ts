@@ -1,6 +1,6 @@
 /**
  * Real processes, stopped beyond their ttl or killed, over and over. Never do two
- * hold the office at one instant; long form with CONCLAVE_LONG (faults of each
+ * hold leadership at one instant; long form with CONCLAVE_LONG (faults of each
  * kind: CONCLAVE_ROUNDS).
  */
 import type { ChildProcess } from "node:child_process";
@@ -22,7 +22,7 @@ interface Tenure {
 }
 
 /** Takes what all candidates write; refuses a token lower than one it has seen. */
-class Office {
+class Leadership {
   readonly tenures = new Map<string, Tenure>();
   highest = 0n;
   leader = 0;
@@ -65,33 +65,33 @@ class Office {
 type Fault = "stop" | "kill";
 
 interface Outcome {
-  readonly office: Office;
+  readonly leadership: Leadership;
   readonly takeoverMs: number[];
 }
 
 /** Three candidates and one who hits whoever leads. */
 async function siege(fault: Fault, rule: "on" | "off", times: number): Promise<Outcome> {
   const directory = await tempDirectory();
-  const office = new Office();
+  const leadership = new Leadership();
   const candidates = new Map<number, ChildProcess>();
   const drained: Promise<void>[] = [];
   const join = (): void => {
     const child = start("candidate", directory, String(TTL_MS), rule);
     const lines = createInterface({ input: child.stdout! });
-    lines.on("line", (line) => office.line(child.pid!, line));
+    lines.on("line", (line) => leadership.line(child.pid!, line));
     drained.push(new Promise((resolve) => lines.once("close", resolve)));
     candidates.set(child.pid!, child);
   };
   const newLeader = async (after: bigint): Promise<void> =>
-    vi.waitFor(() => expect(office.highest).toBeGreaterThan(after), { timeout: 15_000, interval: 5 });
+    vi.waitFor(() => expect(leadership.highest).toBeGreaterThan(after), { timeout: 15_000, interval: 5 });
 
   for (let i = 0; i < CANDIDATES; i++) join();
   await newLeader(0n);
   const takeoverMs: number[] = [];
   for (let i = 0; i < times; i++) {
     await sleep(20 + Math.random() * 150);
-    const victim = candidates.get(office.leader)!;
-    const token = office.highest;
+    const victim = candidates.get(leadership.leader)!;
+    const token = leadership.highest;
     const hit = performance.now();
     victim.kill(fault === "stop" ? "SIGSTOP" : "SIGKILL");
     await newLeader(token);
@@ -107,7 +107,7 @@ async function siege(fault: Fault, rule: "on" | "off", times: number): Promise<O
   }
   await Promise.all([...candidates.values()].map(kill));
   await Promise.all(drained);
-  return { office, takeoverMs };
+  return { leadership, takeoverMs };
 }
 
 describe("a leader on files", () => {
@@ -134,18 +134,20 @@ describe("a leader on files", () => {
         ),
       );
       const report = sieges.map(([fault, rule, times], i) => {
-        const { office, takeoverMs } = outcomes[i]!;
+        const { leadership, takeoverMs } = outcomes[i]!;
         const median = takeoverMs.toSorted((a, b) => a - b)[takeoverMs.length >> 1] ?? 0;
-        return `${fault} x ${times}, dead-process rule ${rule}: ${office.tenures.size} terms, ${office.accepted} writes accepted, ${office.refused} refused, takeover median ${Math.round(median)} ms`;
+        return `${fault} x ${times}, dead-process rule ${rule}: ${leadership.tenures.size} terms, ${leadership.accepted} writes accepted, ${leadership.refused} refused, takeover median ${Math.round(median)} ms`;
       });
       console.log(report.join("\n"));
-      for (const { office } of outcomes) {
-        expect(office.violations()).toEqual([]);
-        expect(office.staleAccepted).toBe(0);
+      for (const { leadership } of outcomes) {
+        expect(leadership.violations()).toEqual([]);
+        expect(leadership.staleAccepted).toBe(0);
       }
       const hits = sieges.reduce((sum, [, , times]) => sum + times, 0);
       expect(hits).toBe(2 * total);
-      expect(outcomes.reduce((sum, { office }) => sum + office.tenures.size, 0)).toBeGreaterThanOrEqual(hits);
+      expect(
+        outcomes.reduce((sum, { leadership }) => sum + leadership.tenures.size, 0),
+      ).toBeGreaterThanOrEqual(hits);
     },
   );
 });

@@ -131,17 +131,17 @@ describe("the dead-process rule", () => {
 
 describe("the store", () => {
   it("answers for the version it read last, by the rule", async () => {
-    const room = await tempDirectory();
-    const author = storeIn(room, { processes: rule({ pid: 200 }) });
+    const root = await tempDirectory();
+    const author = storeIn(root, { processes: rule({ pid: 200 }) });
     const { version } = (await author.write("a", null, "x", open))!;
-    const alive = storeIn(room, { processes: rule() });
-    const dead = storeIn(room, { processes: rule({ running: { 100: "5000" } }) });
+    const alive = storeIn(root, { processes: rule() });
+    const dead = storeIn(root, { processes: rule({ running: { 100: "5000" } }) });
     expect(await dead.abandoned!("a", version, open)).toBe(false); // not read yet
     for (const store of [alive, dead]) await store.read("a", open);
     expect(await alive.abandoned!("a", version, open)).toBe(false);
     expect(await dead.abandoned!("a", version, open)).toBe(true);
     expect(await dead.abandoned!("a", version - 1n, open)).toBe(false);
-    expect(storeIn(room).abandoned).toBeUndefined();
+    expect(storeIn(root).abandoned).toBeUndefined();
   });
 });
 

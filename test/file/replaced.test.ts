@@ -8,7 +8,7 @@ import { Election } from "../../src/election/election.js";
 import { isConclaveError } from "../../src/kit/errors.js";
 import type { TimingOptions } from "../../src/api/options.js";
 import { interposed } from "./interposed.js";
-import { open, shelfOf, storeIn, tempDirectory, tree } from "./support.js";
+import { open, recordsOf, storeIn, tempDirectory, tree } from "./support.js";
 
 const isRoot = process.geteuid?.() === 0;
 /** Renewals come every 700 ms; a busy machine may be late by seconds before a term expires. */
@@ -50,8 +50,8 @@ function candidate(directory: string, id: string, timing: TimingOptions = TIMING
   return { election, errors, ends, tokens };
 }
 
-async function room(): Promise<string> {
-  const directory = join(await tempDirectory(), "room");
+async function root(): Promise<string> {
+  const directory = join(await tempDirectory(), "root");
   await mkdir(directory, { mode: 0o700 });
   return directory;
 }
@@ -62,7 +62,7 @@ async function leads({ election }: Candidate): Promise<void> {
 
 describe("a directory that is not safe any more", () => {
   it.runIf(isRoot)("is not written to after another user has made it anew", async () => {
-    const directory = await room();
+    const directory = await root();
     const a = candidate(directory, "a", { ttlMs: 3_000 });
     await leads(a);
     await rm(directory, { recursive: true, maxRetries: 5 });
@@ -78,8 +78,8 @@ describe("a directory that is not safe any more", () => {
   });
 
   it("is refused while others can write to it, and used again when it is mended", async () => {
-    const directory = await room();
-    const store = storeIn("", { room: new GuardedDirectory({ directory }) });
+    const directory = await root();
+    const store = storeIn("", { root: new GuardedDirectory({ directory }) });
     const first = await store.write("a", null, "1", open);
     await chmod(directory, 0o777);
     const refused = { code: "unsupported", message: expect.stringContaining("mode 777") };
@@ -90,7 +90,7 @@ describe("a directory that is not safe any more", () => {
   });
 
   it("is not trusted for a write during which it was replaced", async () => {
-    const directory = await room();
+    const directory = await root();
     let swap = false;
     const fs = interposed(async (step) => {
       if (step !== "link" || !swap) return;
@@ -99,7 +99,7 @@ describe("a directory that is not safe any more", () => {
       await rename(directory, `${directory}-old`);
       await rename(`${directory}-copy`, directory);
     });
-    const store = storeIn("", { fs, room: new GuardedDirectory({ directory }) });
+    const store = storeIn("", { fs, root: new GuardedDirectory({ directory }) });
     const first = await store.write("a", null, "1", open);
     swap = true;
     await expect(store.write("a", first!.version, "2", open)).rejects.toMatchObject({
@@ -113,7 +113,7 @@ describe("a directory that is not safe any more", () => {
 describe("a directory that was replaced by an older copy", () => {
   /** A leads; a copy was made before the term before, when nobody led. */
   async function scene(): Promise<{ directory: string; a: Candidate; replace: () => Promise<void> }> {
-    const directory = await room();
+    const directory = await root();
     const backend = fileBackend({ directory });
     const before = new Election({ name: "e", backend, closeBackend: true, ...TIMING });
     await (await before.campaign()).resign();
@@ -153,13 +153,15 @@ describe("a directory that was replaced by an older copy", () => {
     const [high] = a.tokens;
     await expect.poll(() => seen, PATIENCE).toContain(high);
     // The numbers of a copy that is older by many renewals.
-    await expect.poll(async () => (await tree(shelfOf(directory, "e"))).length, PATIENCE).toBeGreaterThan(5);
+    await expect
+      .poll(async () => (await tree(recordsOf(directory, "e"))).length, PATIENCE)
+      .toBeGreaterThan(5);
     await replace();
     await expect.poll(() => [...a.errors, ...b.errors], PATIENCE).toContain("token-regression");
     for (const { tokens } of [a, b]) for (const token of tokens) expect(token).toBeGreaterThanOrEqual(high!);
     await expect.poll(() => a.ends, PATIENCE).toEqual(["revoked"]);
     // What an operator does, without restarting anyone: a fresh directory numbers from the clock.
-    await rm(shelfOf(directory, "e"), { recursive: true, maxRetries: 5 });
+    await rm(recordsOf(directory, "e"), { recursive: true, maxRetries: 5 });
     await expect.poll(() => [a, b].some(({ election }) => election.leading), PATIENCE).toBe(true);
     const newest = [...a.tokens, ...b.tokens].reduce((x, y) => (x > y ? x : y));
     expect(newest).toBeGreaterThan(high!);

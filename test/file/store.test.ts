@@ -6,7 +6,7 @@ import type { Clock } from "../../src/seam/clock.js";
 import { systemClock } from "../../src/kit/clock.js";
 import { deferred } from "../../src/kit/wait.js";
 import { interposed } from "./interposed.js";
-import { open, shelfOf, storeIn, tempDirectory, tree } from "./support.js";
+import { open, recordsOf, storeIn, tempDirectory, tree } from "./support.js";
 
 /** The wall clock set by hand. */
 function wallAt(wall: () => number): Clock {
@@ -43,20 +43,20 @@ describe("compare and swap", () => {
     expect(entry!.version).toBeLessThanOrEqual(BigInt(Date.now()));
   });
 
-  it("gives every version a mark of its own, also when its text repeats", async () => {
+  it("gives every version a renewalId of its own, also when its text repeats", async () => {
     const store = storeIn(await tempDirectory());
     const one = await store.write("a", null, "same", open);
     const two = await store.write("a", one!.version, "same", open);
-    expect(one!.mark).not.toBe(two!.mark);
-    expect((await store.read("a", open))!.mark).toBe(two!.mark);
+    expect(one!.renewalId).not.toBe(two!.renewalId);
+    expect((await store.read("a", open))!.renewalId).toBe(two!.renewalId);
   });
 
   it("lets exactly one of many win an empty directory, though their clocks draw different numbers", async () => {
     for (let round = 0; round < 20; round++) {
-      const room = await tempDirectory();
+      const root = await tempDirectory();
       let wall = 1_700_000_000_000;
       const clock = wallAt(() => (wall += 1000));
-      const stores = Array.from({ length: 8 }, () => storeIn(room, { clock }));
+      const stores = Array.from({ length: 8 }, () => storeIn(root, { clock }));
       const results = await Promise.allSettled(
         stores.map((store, i) => store.write("a", null, `w${i}`, open)),
       );
@@ -70,8 +70,8 @@ describe("compare and swap", () => {
   });
 
   it("lets exactly one of many win a version", async () => {
-    const room = await tempDirectory();
-    const stores = Array.from({ length: 8 }, () => storeIn(room));
+    const root = await tempDirectory();
+    const stores = Array.from({ length: 8 }, () => storeIn(root));
     let current = (await stores[0]!.write("a", null, "start", open))!.version;
     for (let round = 0; round < 40; round++) {
       const results = await Promise.all(stores.map((store, i) => store.write("a", current, `w${i}`, open)));
@@ -82,71 +82,71 @@ describe("compare and swap", () => {
   });
 
   it("does not write what was given up before the link", async () => {
-    const room = await tempDirectory();
+    const root = await tempDirectory();
     const controller = new AbortController();
     const fs = interposed(
       () => {},
       (step) => (step === "create" ? controller.abort(new Error("enough")) : undefined),
     );
-    await expect(storeIn(room, { fs }).write("a", null, "x", { signal: controller.signal })).rejects.toThrow(
+    await expect(storeIn(root, { fs }).write("a", null, "x", { signal: controller.signal })).rejects.toThrow(
       "enough",
     );
-    expect(await storeIn(room).read("a", open)).toBeNull();
-    expect(await readdir(join(room, "staging"))).toEqual([]);
+    expect(await storeIn(root).read("a", open)).toBeNull();
+    expect(await readdir(join(root, "staging"))).toEqual([]);
   });
 });
 
 describe("what is kept", () => {
   it("is the newest sixteen records, no temp file, private to the user", async () => {
-    const room = await tempDirectory();
-    const store = storeIn(room);
+    const root = await tempDirectory();
+    const store = storeIn(root);
     let version: bigint | null = null;
     for (let i = 0; i < 60; i++) version = (await store.write("a", version, `r${i}`, open))!.version;
-    const names = await readdir(shelfOf(room, "a"));
+    const names = await readdir(recordsOf(root, "a"));
     const newest = Array.from({ length: 16 }, (_, i) => (version! - BigInt(i)).toString());
     expect(names.sort()).toEqual(newest.sort());
-    expect(await readdir(join(room, "staging"))).toEqual([]);
-    const { mode } = await stat(join(shelfOf(room, "a"), names[0]!));
+    expect(await readdir(join(root, "staging"))).toEqual([]);
+    const { mode } = await stat(join(recordsOf(root, "a"), names[0]!));
     expect(mode & 0o777).toBe(0o600);
-    expect((await stat(shelfOf(room, "a"))).mode & 0o777).toBe(0o700);
+    expect((await stat(recordsOf(root, "a"))).mode & 0o777).toBe(0o700);
   });
 
   it("is left alone where it is not a record", async () => {
-    const room = await tempDirectory();
-    const store = storeIn(room);
-    await mkdir(shelfOf(room, "a"), { recursive: true });
-    await writeFile(join(shelfOf(room, "a"), "README"), "mine");
+    const root = await tempDirectory();
+    const store = storeIn(root);
+    await mkdir(recordsOf(root, "a"), { recursive: true });
+    await writeFile(join(recordsOf(root, "a"), "README"), "mine");
     let version: bigint | null = null;
     for (let i = 0; i < 30; i++) version = (await store.write("a", version, `r${i}`, open))!.version;
-    expect(await readFile(join(shelfOf(room, "a"), "README"), "utf8")).toBe("mine");
+    expect(await readFile(join(recordsOf(root, "a"), "README"), "utf8")).toBe("mine");
   });
 
   it("is cleared of what killed writers left, but not of what a live one may be writing", async () => {
-    const room = await tempDirectory();
-    await mkdir(join(room, "staging"), { recursive: true });
+    const root = await tempDirectory();
+    await mkdir(join(root, "staging"), { recursive: true });
     const [old, young, strange] = [`${Date.now() - 7_200_000}-aa`, `${Date.now() - 60_000}-bb`, "notes.txt"];
-    for (const name of [old, young, strange]) await writeFile(join(room, "staging", name), "x");
-    await storeIn(room).write("a", null, "x", open);
-    expect((await readdir(join(room, "staging"))).sort()).toEqual([young, strange].sort());
+    for (const name of [old, young, strange]) await writeFile(join(root, "staging", name), "x");
+    await storeIn(root).write("a", null, "x", open);
+    expect((await readdir(join(root, "staging"))).sort()).toEqual([young, strange].sort());
   });
 
   it("costs a writer whose temp file was swept one attempt, and nobody a record", async () => {
-    const room = await tempDirectory();
+    const root = await tempDirectory();
     const fs = interposed(async (step) => {
       if (step !== "link") return;
-      for (const name of await readdir(join(room, "staging"))) await unlink(join(room, "staging", name));
+      for (const name of await readdir(join(root, "staging"))) await unlink(join(root, "staging", name));
     });
-    await expect(storeIn(room, { fs }).write("a", null, "x", open)).rejects.toMatchObject({
+    await expect(storeIn(root, { fs }).write("a", null, "x", open)).rejects.toMatchObject({
       code: "unavailable",
     });
-    expect(await storeIn(room).read("a", open)).toBeNull();
-    expect(await storeIn(room).write("a", null, "x", open)).not.toBeNull();
+    expect(await storeIn(root).read("a", open)).toBeNull();
+    expect(await storeIn(root).write("a", null, "x", open)).not.toBeNull();
   });
 });
 
 describe("the second look", () => {
   /** A writer stopped between its first look and its link. */
-  async function sleeper(room: string, expected: bigint | null) {
+  async function sleeper(root: string, expected: bigint | null) {
     const asleep = deferred<void>();
     const awake = deferred<void>();
     const fs = interposed(async (step) => {
@@ -154,18 +154,18 @@ describe("the second look", () => {
       asleep.resolve();
       await awake.promise;
     });
-    const result = storeIn(room, { fs }).write("a", expected, "sleeper", open);
+    const result = storeIn(root, { fs }).write("a", expected, "sleeper", open);
     result.catch(() => {});
     await asleep.promise;
     return { result, wake: () => awake.resolve() };
   }
 
   it("catches a writer that creates a pruned number again", async () => {
-    const room = await tempDirectory();
-    const store = storeIn(room);
+    const root = await tempDirectory();
+    const store = storeIn(root);
     const first = await store.write("a", null, "start", open);
     const second = await store.write("a", first!.version, "second", open);
-    const { result, wake } = await sleeper(room, second!.version);
+    const { result, wake } = await sleeper(root, second!.version);
     let version = second!.version;
     for (let i = 0; i < 20; i++) version = (await store.write("a", version, `r${i}`, open))!.version;
     wake();
@@ -175,21 +175,21 @@ describe("the second look", () => {
   });
 
   it("catches a writer that took the directory for empty and slept", async () => {
-    const room = await tempDirectory();
-    const { result, wake } = await sleeper(room, null);
-    const store = storeIn(room);
+    const root = await tempDirectory();
+    const { result, wake } = await sleeper(root, null);
+    const store = storeIn(root);
     let version: bigint | null = null;
     for (let i = 0; i < 20; i++) version = (await store.write("a", version, `r${i}`, open))!.version;
     wake();
     await expect(result).rejects.toMatchObject({ code: "unavailable" });
     expect(await store.read("a", open)).toMatchObject({ version, record: "r19" });
     for (let i = 0; i < 20; i++) version = (await store.write("a", version, `s${i}`, open))!.version;
-    expect(await readdir(shelfOf(room, "a"))).not.toContain("first");
+    expect(await readdir(recordsOf(root, "a"))).not.toContain("first");
   });
 
   it("says don't know, not no, when others have already built on the record", async () => {
-    const room = await tempDirectory();
-    const store = storeIn(room);
+    const root = await tempDirectory();
+    const store = storeIn(root);
     const first = await store.write("a", null, "start", open);
     const fs = interposed(
       () => {},
@@ -199,53 +199,54 @@ describe("the second look", () => {
         await store.write("a", mine!.version, "successor", open);
       },
     );
-    await expect(storeIn(room, { fs }).write("a", first!.version, "x", open)).rejects.toMatchObject({
+    await expect(storeIn(root, { fs }).write("a", first!.version, "x", open)).rejects.toMatchObject({
       code: "unavailable",
     });
   });
 });
 
 describe("a wiped directory", () => {
-  const wipes: [string, (room: string) => Promise<void>][] = [
-    ["the room", (room) => rm(room, { recursive: true })],
-    ["the election", (room) => rm(shelfOf(room, "a"), { recursive: true })],
+  const wipes: [string, (root: string) => Promise<void>][] = [
+    ["the root", (root) => rm(root, { recursive: true })],
+    ["the election", (root) => rm(recordsOf(root, "a"), { recursive: true })],
     [
       "the records",
-      async (room) => {
-        for (const name of await readdir(shelfOf(room, "a"))) await unlink(join(shelfOf(room, "a"), name));
+      async (root) => {
+        for (const name of await readdir(recordsOf(root, "a")))
+          await unlink(join(recordsOf(root, "a"), name));
       },
     ],
   ];
   it.each(wipes)("does not bring old tokens back: %s", async (_, wipe) => {
-    const room = await tempDirectory();
-    const store = storeIn(room);
+    const root = await tempDirectory();
+    const store = storeIn(root);
     let version = (await store.write("a", null, "start", open))!.version;
     for (let i = 0; i < 5; i++) version = (await store.write("a", version, `r${i}`, open))!.version;
-    await wipe(room);
+    await wipe(root);
     expect(await store.read("a", open)).toBeNull();
     expect(await store.write("a", version, "renewal", open)).toBeNull();
-    const other = await storeIn(room).write("a", null, "other", open);
+    const other = await storeIn(root).write("a", null, "other", open);
     expect(other!.version).toBeGreaterThan(version);
   });
 
   it("does not bring back what this process has seen, even if the wall clock fell back", async () => {
-    const room = await tempDirectory();
+    const root = await tempDirectory();
     let wall = Date.now();
-    const store = storeIn(room, { clock: wallAt(() => wall) });
+    const store = storeIn(root, { clock: wallAt(() => wall) });
     const { version } = (await store.write("a", null, "start", open))!;
-    await rm(room, { recursive: true });
+    await rm(root, { recursive: true });
     wall = 5000;
     expect((await store.write("a", null, "again", open))!.version).toBeGreaterThan(version);
   });
 
   it("in the middle of a write is don't know", async () => {
-    const room = await tempDirectory();
-    const store = storeIn(room);
+    const root = await tempDirectory();
+    const store = storeIn(root);
     const { version } = (await store.write("a", null, "start", open))!;
     const fs = interposed((step) =>
-      step === "link" ? rm(shelfOf(room, "a"), { recursive: true }) : undefined,
+      step === "link" ? rm(recordsOf(root, "a"), { recursive: true }) : undefined,
     );
-    await expect(storeIn(room, { fs }).write("a", version, "x", open)).rejects.toMatchObject({
+    await expect(storeIn(root, { fs }).write("a", version, "x", open)).rejects.toMatchObject({
       code: "unavailable",
     });
   });
@@ -253,7 +254,7 @@ describe("a wiped directory", () => {
 
 describe("what waits for the disk", () => {
   it("is the name of every write that hands out a token, and then one in sixteen", async () => {
-    const room = await tempDirectory();
+    const root = await tempDirectory();
     const synced: string[] = [];
     const durable: boolean[] = [];
     const fs = interposed((step, path) => (step === "syncDirectory" ? void synced.push(path) : undefined));
@@ -261,13 +262,13 @@ describe("what waits for the disk", () => {
       ...fs,
       create: (path: string, data: Uint8Array, d: boolean) => (durable.push(d), fs.create(path, data, d)),
     };
-    const store = storeIn(room, {
+    const store = storeIn(root, {
       fs: spying,
       durability: (record) => (record.startsWith("acquire") ? "number" : "none"),
     });
-    const directory = shelfOf(room, "a");
+    const directory = recordsOf(root, "a");
     let version = (await store.write("a", null, "acquire 1", open))!.version;
-    expect(synced).toEqual([join(room, "elections"), directory]);
+    expect(synced).toEqual([join(root, "elections"), directory]);
     expect(durable).toEqual([true]);
     version = (await store.write("a", version, "release", open))!.version;
     expect(synced).toHaveLength(2);
@@ -284,23 +285,23 @@ describe("what waits for the disk", () => {
   });
 
   it("is everything in a store of durable records", async () => {
-    const room = await tempDirectory();
+    const root = await tempDirectory();
     let syncs = 0;
     const fs = interposed((step) => void (step === "syncDirectory" && syncs++));
-    const store = storeIn(room, { fs, shelf: "records" });
+    const store = storeIn(root, { fs, subdirectory: "records" });
     const { version } = (await store.write("a", null, "x", open))!;
     await store.write("a", version, "y", open);
     expect(syncs).toBe(3);
-    expect(await tree(room)).toContain("records/n-a/first");
+    expect(await tree(root)).toContain("records/n-a/first");
   });
 
   it("makes a failed sync don't know", async () => {
-    const room = await tempDirectory();
+    const root = await tempDirectory();
     const fs = interposed((step, path) => {
       if (step === "syncDirectory" && path.includes("n-a"))
         throw Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
     });
-    await expect(storeIn(room, { fs }).write("a", null, "x", open)).rejects.toMatchObject({
+    await expect(storeIn(root, { fs }).write("a", null, "x", open)).rejects.toMatchObject({
       code: "unavailable",
     });
   });
@@ -308,9 +309,9 @@ describe("what waits for the disk", () => {
 
 describe("watching", () => {
   it("wakes when it is armed, for news, and not for pruning; and ends with its signal", async () => {
-    const room = await tempDirectory();
-    const store = storeIn(room);
-    const other = storeIn(room);
+    const root = await tempDirectory();
+    const store = storeIn(root);
+    const other = storeIn(root);
     let version = (await other.write("a", null, "x", open))!.version;
     for (let i = 0; i < 17; i++) version = (await other.write("a", version, "x", open))!.version;
     const controller = new AbortController();
@@ -330,23 +331,23 @@ describe("watching", () => {
   });
 
   it("ends when the directory is removed, so that it can be armed anew", async () => {
-    const room = await tempDirectory();
-    const store = storeIn(room);
+    const root = await tempDirectory();
+    const store = storeIn(root);
     await store.write("a", null, "x", open);
     const armed = deferred<void>();
     const watching = store.watch("a", () => armed.resolve(), open);
     await armed.promise;
-    await rm(shelfOf(room, "a"), { recursive: true });
+    await rm(recordsOf(root, "a"), { recursive: true });
     await watching;
   });
 
   it("ends with the store, and swallows what the file system says against it", async () => {
-    const room = await tempDirectory();
-    const store = storeIn(room);
+    const root = await tempDirectory();
+    const store = storeIn(root);
     const watching = store.watch("a", () => {}, open);
     await store[Symbol.asyncDispose]();
     await watching;
-    const deaf = storeIn(room, {
+    const deaf = storeIn(root, {
       fs: { ...interposed(() => {}), watch: () => Promise.reject(new Error("ENOSPC: no more watches")) },
     });
     await deaf.watch("a", () => {}, open);
@@ -363,34 +364,34 @@ describe("faults", () => {
     ["ENOSYS", "unsupported"],
     ["EWHATEVER", "unavailable"],
   ])("%s is %s, with the cause and what to do", async (errno, code) => {
-    const room = await tempDirectory();
+    const root = await tempDirectory();
     const fault = Object.assign(new Error(`${errno}: no`), { code: errno });
     const fs = interposed((step) => {
       if (step === "link") throw fault;
     });
-    await expect(storeIn(room, { fs }).write("a", null, "x", open)).rejects.toMatchObject({
+    await expect(storeIn(root, { fs }).write("a", null, "x", open)).rejects.toMatchObject({
       code,
       cause: fault,
     });
-    expect(await readdir(join(room, "staging"))).toEqual([]);
+    expect(await readdir(join(root, "staging"))).toEqual([]);
   });
 
   it("a record too large is refused before anything is written", async () => {
-    const room = await tempDirectory();
-    await expect(storeIn(room).write("a", null, "x".repeat(70_000), open)).rejects.toMatchObject({
+    const root = await tempDirectory();
+    await expect(storeIn(root).write("a", null, "x".repeat(70_000), open)).rejects.toMatchObject({
       code: "invalid",
     });
-    expect(await tree(room)).toEqual([]);
+    expect(await tree(root)).toEqual([]);
   });
 
   it("a fault while pruning does not undo the write", async () => {
-    const room = await tempDirectory();
+    const root = await tempDirectory();
     const fs = interposed((step, path) => {
       if (step === "remove" && path.includes("n-a")) throw Object.assign(new Error("EIO"), { code: "EIO" });
     });
-    const store = storeIn(room, { fs });
+    const store = storeIn(root, { fs });
     let version: bigint | null = null;
     for (let i = 0; i < 20; i++) version = (await store.write("a", version, "x", open))!.version;
-    expect(await nodeFileSystem.list(shelfOf(room, "a"))).toHaveLength(20);
+    expect(await nodeFileSystem.list(recordsOf(root, "a"))).toHaveLength(20);
   });
 });

@@ -12,8 +12,8 @@ const rooms: string[] = [];
 
 afterEach(async () => {
   // Candidates that are closed after this hook may still write: then it is tried again.
-  for (const room of rooms.splice(0))
-    await rm(room, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  for (const root of rooms.splice(0))
+    await rm(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
 /** A directory of its own, gone after the test. */
@@ -26,12 +26,12 @@ export async function tempDirectory(): Promise<string> {
 export const never = new AbortController().signal;
 export const open = { signal: never };
 
-export function storeIn(room: string, options: Partial<FileStoreOptions> = {}): FileStore {
-  return new FileStore({ fs: nodeFileSystem, clock: systemClock, room, ...options });
+export function storeIn(root: string, options: Partial<FileStoreOptions> = {}): FileStore {
+  return new FileStore({ fs: nodeFileSystem, clock: systemClock, root, ...options });
 }
 
-export function shelfOf(room: string, key: string, shelf = "elections"): string {
-  return join(room, shelf, encodeKey(key));
+export function recordsOf(root: string, key: string, subdirectory = "elections"): string {
+  return join(root, subdirectory, encodeKey(key));
 }
 
 /** Every path below a directory. */

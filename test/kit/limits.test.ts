@@ -1,7 +1,7 @@
 /** Calls that are bounded: by time, by a signal, and without leaving anything behind. */
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/seam/clock.js";
-import { Halt } from "../../src/kit/stop.js";
+import { StopSource } from "../../src/kit/stop.js";
 import { limited } from "../../src/kit/wait.js";
 import type { Stop } from "../../src/kit/stop.js";
 
@@ -46,7 +46,7 @@ const silence = (): Promise<never> => new Promise(() => {});
 describe("a limited call", () => {
   it("gives back what the call gives, or throws, at once or later, and leaves no timer", async () => {
     const clock = new HandClock();
-    const never = new Halt();
+    const never = new StopSource();
     const call = (what: () => Promise<unknown>): Promise<unknown> => limited(clock, 100, never, "x", what);
     expect(await call(async () => 1)).toBe(1);
     await expect(call(() => Promise.reject(new Error("later")))).rejects.toThrow("later");
@@ -60,7 +60,7 @@ describe("a limited call", () => {
   it("ends at its limit, however long the call takes, and tells it to stop", async () => {
     const clock = new HandClock();
     let told: Stop | undefined;
-    const call = limited(clock, 100, new Halt(), "asking", (stop) => {
+    const call = limited(clock, 100, new StopSource(), "asking", (stop) => {
       told = stop;
       return silence();
     });
@@ -75,12 +75,18 @@ describe("a limited call", () => {
   it("gives an answer that may lie unread a moment, if it was we who were away", async () => {
     const clock = new HandClock();
     let answer: ((value: string) => void) | undefined;
-    const call = limited(clock, 100, new Halt(), "asking", () => new Promise<string>((r) => (answer = r)));
+    const call = limited(
+      clock,
+      100,
+      new StopSource(),
+      "asking",
+      () => new Promise<string>((r) => (answer = r)),
+    );
     clock.pass(5_000);
     answer?.("here");
     expect(await call).toBe("here");
     expect(clock.timers.size).toBe(0);
-    const lost = limited(clock, 100, new Halt(), "asking", silence);
+    const lost = limited(clock, 100, new StopSource(), "asking", silence);
     clock.pass(5_000);
     clock.pass(10);
     await expect(lost).rejects.toMatchObject({ code: "timeout" });
@@ -89,11 +95,11 @@ describe("a limited call", () => {
 
   it("ends with the signal, for its reason; what comes later is nobody's", async () => {
     const clock = new HandClock();
-    const signal = new Halt();
+    const signal = new StopSource();
     let fail: ((error: Error) => void) | undefined;
     const call = limited(clock, 100, signal, "asking", () => new Promise((_, reject) => (fail = reject)));
     const why = new Error("enough");
-    signal.halt(why);
+    signal.stop(why);
     await expect(call).rejects.toBe(why);
     fail?.(new Error("late")); // would be an unhandled rejection, and a red test
     let called = false;

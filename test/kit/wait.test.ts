@@ -1,6 +1,6 @@
 /** Waiting, bounded and abortable, on a virtual clock: what ends it, what it leaves behind. */
 import { beforeEach, describe, expect, it } from "vitest";
-import { Halt } from "../../src/kit/stop.js";
+import { StopSource } from "../../src/kit/stop.js";
 import {
   bounded,
   deferred,
@@ -15,11 +15,11 @@ import {
 import { VirtualClock } from "../../src/testing/virtual-clock.js";
 
 let clock: VirtualClock;
-let halt: Halt;
+let halt: StopSource;
 
 beforeEach(() => {
   clock = new VirtualClock();
-  halt = new Halt();
+  halt = new StopSource();
 });
 
 /** What a promise has become, if it has settled. */
@@ -47,7 +47,7 @@ describe("a listener to a signal", () => {
 
   it("throwIfStopped throws the reason, and nothing before", () => {
     throwIfStopped(halt);
-    halt.halt(new Error("why"));
+    halt.stop(new Error("why"));
     expect(() => throwIfStopped(halt)).toThrow("why");
   });
 
@@ -74,7 +74,7 @@ describe("sleeping", () => {
     await clock.advance(1);
     expect(long.settled).toBe(true);
     const cut = outcome(sleep(clock, 100, halt));
-    halt.halt();
+    halt.stop();
     const never = outcome(sleep(clock, 100, halt));
     await clock.advance(0);
     expect([cut.settled, never.settled, clock.timers]).toEqual([true, true, 0]);
@@ -98,7 +98,7 @@ describe("settling within a limit", () => {
 
   it("is not waited for after the stop", async () => {
     const waiting = outcome(settlesWithin(clock, 100, halt, new Promise(() => {})));
-    halt.halt();
+    halt.stop();
     await clock.advance(0);
     expect([waiting.value, clock.timers]).toEqual([false, 0]);
   });
@@ -148,7 +148,7 @@ describe("a bounded call", () => {
       return new Promise(() => {});
     };
     const cut = outcome(bounded(clock, 100, halt, "asking", call));
-    halt.halt(why);
+    halt.stop(why);
     const never = outcome(bounded(clock, 100, halt, "asking", call));
     await clock.advance(0);
     expect([cut.error, never.error, signal?.reason]).toEqual([why, why, why]);
@@ -203,7 +203,7 @@ describe("waiting until an abort", () => {
     let fail: (error: Error) => void = () => {};
     const promise = new Promise<never>((_, reject) => (fail = reject));
     const waiting = outcome(untilAborted(halt, promise));
-    halt.halt(new Error("why"));
+    halt.stop(new Error("why"));
     fail(new Error("later"));
     await clock.advance(0);
     expect(waiting.error).toMatchObject({ message: "why" });

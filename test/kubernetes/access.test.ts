@@ -5,7 +5,7 @@ import type { RequestOptions } from "node:https";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { handedAccess } from "../../src/backends/kubernetes/handed.js";
+import { kubeConfigAccess } from "../../src/backends/kubernetes/kubeconfig-object.js";
 import { inClusterAccess } from "../../src/backends/kubernetes/incluster.js";
 import { kubernetesBackend, openKubernetes, podIdentity } from "../../src/backends/kubernetes/index.js";
 import { kubeconfigAccess } from "../../src/backends/kubernetes/kubeconfig.js";
@@ -172,7 +172,7 @@ describe("in a pod", () => {
 describe("a KubeConfig object", () => {
   it("is asked before every request, by structure", async () => {
     let asked = 0;
-    const access = handedAccess({
+    const access = kubeConfigAccess({
       getCurrentCluster: () => ({ name: "c", server: "https://h:1" }),
       getCurrentContext: () => "x",
       getContextObject: () => ({ namespace: "red" }),
@@ -198,7 +198,7 @@ describe("a KubeConfig object", () => {
   it("may bring its own way to connect", async () => {
     class ProxyAgent extends Agent {}
     const agent = new ProxyAgent();
-    const access = handedAccess({
+    const access = kubeConfigAccess({
       getCurrentCluster: () => ({ server: "https://h:1" }),
       applyToHTTPSOptions: async (options) => void (options.agent = agent),
     });
@@ -207,7 +207,7 @@ describe("a KubeConfig object", () => {
 
   it("must have a cluster", () => {
     expect(() =>
-      handedAccess({ getCurrentCluster: () => null, applyToHTTPSOptions: async () => {} }),
+      kubeConfigAccess({ getCurrentCluster: () => null, applyToHTTPSOptions: async () => {} }),
     ).toThrow(/no current cluster/);
   });
 });

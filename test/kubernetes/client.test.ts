@@ -1,6 +1,6 @@
 /** The client against a server that answers what the test says. No Kubernetes. */
 import { describe, expect, it } from "vitest";
-import { TextStore } from "../../src/backends/kubernetes/texts.js";
+import { RecordLeases } from "../../src/backends/kubernetes/record-leases.js";
 import { systemClock } from "../../src/kit/clock.js";
 import { answer, closeAfterEach, fake, lease, never } from "./support/fake.js";
 
@@ -159,7 +159,7 @@ describe("Retry-After", () => {
     expect(performance.now() - at).toBeGreaterThan(850);
   });
 
-  it("of a minute does not cost a leader its office: it is obeyed for a part of the lease only", async () => {
+  it("of a minute does not cost a leader its leadership: it is obeyed for a part of the lease only", async () => {
     let refuse = true;
     const { leases } = await fake((_, response) => {
       if (refuse) answer(response, 503, "{}", { "retry-after": "60" });
@@ -176,7 +176,7 @@ describe("Retry-After", () => {
 describe("durable texts", () => {
   it("that are not ours are left alone", async () => {
     const { leases, requests } = await fake((_, response) => answer(response, 200, lease(3)));
-    const store = new TextStore(systemClock, leases);
+    const store = new RecordLeases(systemClock, leases);
     await expect(store.read("k", { signal: never })).rejects.toMatchObject({ code: "conflict" });
     await expect(store.write("k", 3n, "x", { signal: never })).rejects.toMatchObject({ code: "conflict" });
     await expect(store.write("k", 3n, "x".repeat(300_000), { signal: never })).rejects.toMatchObject({

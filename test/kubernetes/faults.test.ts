@@ -16,7 +16,7 @@ import { ApiProxy } from "./support/proxy.js";
 import { withServer } from "./support/with-server.js";
 
 const TIMING = { ttlMs: 3000, renewDeadlineMs: 2000, renewMs: 500, retryMs: 500 };
-/** Where the office must be kept, however busy the machine is. */
+/** Where leadership must be kept, however busy the machine is. */
 const PATIENT = { ttlMs: 15_000, renewDeadlineMs: 10_000, renewMs: 500, retryMs: 500 };
 /** A lease, the longest pause between two looks, and what a busy machine adds. */
 const BACK_MS = 3000 + 2.2 * 500 + 6000;
@@ -148,7 +148,7 @@ withServer("faults", (server) => {
       expect(watch.stop().longestMs).toBe(0);
     });
 
-    it("429 with Retry-After is obeyed, and the office kept", async (test) => {
+    it("429 with Retry-After is obeyed, and leadership kept", async (test) => {
       const { expect } = test;
       const proxy = await proxied(test);
       const { a, watch } = await pair(test, proxy, false, PATIENT);
@@ -206,7 +206,7 @@ withServer("faults", (server) => {
       expect(watch.stop().longestMs).toBe(0);
     });
 
-    it("somebody who edits a label twice a second does not keep a dead leader in office", async (test) => {
+    it("somebody who edits a label twice a second does not keep a dead leader leading", async (test) => {
       const { expect } = test;
       const proxy = await proxied(test);
       const { name, b, watch } = await pair(test, proxy);

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   checkLeaseName,
-  markOf,
+  renewalIdOf,
   nextLease,
   parseLease,
   publishedTerm,
@@ -239,9 +239,9 @@ describe("reading", () => {
       { holderIdentity: "go", renewTime: "2026-01-02T00:00:00.000000Z" },
       { resourceVersion: "50", labels: { x: "y" } },
     );
-    expect(markOf(edited)).toBe(markOf(base));
-    expect(markOf(lease({ holderIdentity: "go", renewTime: "2026-01-02T00:00:01.000000Z" }))).not.toBe(
-      markOf(base),
+    expect(renewalIdOf(edited)).toBe(renewalIdOf(base));
+    expect(renewalIdOf(lease({ holderIdentity: "go", renewTime: "2026-01-02T00:00:01.000000Z" }))).not.toBe(
+      renewalIdOf(base),
     );
   });
 

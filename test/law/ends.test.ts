@@ -10,7 +10,7 @@ const MARGIN_MS = 450;
 const DRAIN_MS = 1_000;
 const AT_MS = 500;
 
-interface Office {
+interface Leadership {
   readonly clock: VirtualClock;
   readonly backend: ScriptedBackend;
   readonly election: Election;
@@ -27,7 +27,7 @@ interface Way {
   /** Whether the work stops when it is told to. */
   readonly obeys?: boolean;
   /** Ends the term, after {@link AT_MS} of it. */
-  readonly act: (office: Office) => unknown;
+  readonly act: (leadership: Leadership) => unknown;
   readonly end: TermEnd;
   /** How long the term lasts, at least and at most. */
   readonly lasts: readonly [number, number];
@@ -172,7 +172,7 @@ const WAYS: readonly Way[] = [
   },
 ];
 
-async function open(way: Way): Promise<Office & { readonly ended: { term: Term; end: TermEnd }[] }> {
+async function open(way: Way): Promise<Leadership & { readonly ended: { term: Term; end: TermEnd }[] }> {
   const clock = new VirtualClock();
   const backend = new ScriptedBackend(clock, PLAIN);
   const { maxTermMs } = way;
@@ -217,7 +217,7 @@ async function open(way: Way): Promise<Office & { readonly ended: { term: Term; 
   };
 }
 
-function checkBefore({ clock, term, election }: Office): void {
+function checkBefore({ clock, term, election }: Leadership): void {
   expect(term).toMatchObject({ election: "ends", candidate: election.candidate, token: 1n, value: "mine" });
   expect(term).toMatchObject({ since: clock.wall(), held: true, end: undefined, lastedMs: 0 });
   expect(term.remainingMs).toBe(TTL_MS - MARGIN_MS);
@@ -226,7 +226,7 @@ function checkBefore({ clock, term, election }: Office): void {
   term.assertHeld();
 }
 
-function checkAfter({ term }: Office, { end, lasts }: Way): void {
+function checkAfter({ term }: Leadership, { end, lasts }: Way): void {
   expect(term.end).toEqual(end);
   expect([term.held, term.remainingMs]).toEqual([false, 0]);
   expect(term.lastedMs).toBeGreaterThanOrEqual(lasts[0]);
@@ -241,14 +241,14 @@ function checkAfter({ term }: Office, { end, lasts }: Way): void {
 
 describe.each(WAYS)("$name", (way) => {
   test("the end is the same for all who are told, and is told once", async () => {
-    const office = await open(way);
-    const { clock, backend, term, ended, election, work } = office;
-    checkBefore(office);
+    const leadership = await open(way);
+    const { clock, backend, term, ended, election, work } = leadership;
+    checkBefore(leadership);
     let awaited: TermEnd | undefined;
     const calls: string[] = [];
     void term.ended.then((end) => (awaited = end));
     await clock.advance(AT_MS);
-    void way.act(office);
+    void way.act(leadership);
     await clock.advance(way.lasts[1] - way.lasts[0] === 0 ? 0 : DRAIN_MS - 1);
     if (way.lasts === LAPSED) {
       // The work was told, and may still act: held, and not given back.
@@ -260,7 +260,7 @@ describe.each(WAYS)("$name", (way) => {
       backend.onCall = (what) => calls.push(what);
     }
     await clock.advance(2 * TTL_MS);
-    checkAfter(office, way);
+    checkAfter(leadership, way);
     expect(calls.slice(0, 1)).toEqual(way.lasts === LAPSED ? ["release"] : []);
     expect(awaited).toBe(term.end);
     expect(await term.ended).toBe(term.end);
@@ -272,7 +272,7 @@ describe.each(WAYS)("$name", (way) => {
     expect(term.lastedMs, "it does not go on counting").toBe(lastedMs);
     backend.hangs = false;
     work.settle();
-    office.stop.abort();
+    leadership.stop.abort();
     const closing = election.close();
     await clock.advance(2 * TTL_MS);
     await closing;
@@ -281,8 +281,8 @@ describe.each(WAYS)("$name", (way) => {
 });
 
 test("the end is told when the lease is released, not before; what cannot be released is an error", async () => {
-  const office = await open({ ...WAYS[0]!, by: "campaign" });
-  const { backend, term, election, clock, ended } = office;
+  const leadership = await open({ ...WAYS[0]!, by: "campaign" });
+  const { backend, term, election, clock, ended } = leadership;
   const errors: unknown[] = [];
   election.on("error", ({ error }) => errors.push(error));
   backend.hangs = true;

@@ -1,4 +1,4 @@
-/** A bad value is refused before anything is done; it never costs the office. */
+/** A bad value is refused before anything is done; it never costs leadership. */
 import { expect, test } from "vitest";
 import { ConclaveError, Election, memoryBackend } from "../../src/index.js";
 import { readClocks, systemClock } from "../../src/kit/clock.js";

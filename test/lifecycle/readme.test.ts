@@ -12,25 +12,25 @@ import { ROOT } from "../shape/sources.js";
 
 /** In here, so that "conclave" is this package. */
 const FOLDER = join(ROOT, "artifacts/readme");
-/** So long that work which does not give way would lose its office only after the test. */
+/** So long that work which does not give way would lose its leadership only after the test. */
 const TTL_MS = 120_000;
 /** Before the test's own: work that never gives way hears no SIGTERM, and would outlive it. */
 const LIMIT_MS = 20_000;
-let office = "";
+let leadership = "";
 
 beforeEach(() => {
-  office = mkdtempSync(join(tmpdir(), "conclave-readme-"));
+  leadership = mkdtempSync(join(tmpdir(), "conclave-readme-"));
 });
 
 afterEach(() => {
-  rmSync(office, { recursive: true, force: true });
+  rmSync(leadership, { recursive: true, force: true });
 });
 
 /** Compiled, and standing in a directory of the test instead of the user's own. */
 function pasted(): string {
   const [, example = ""] =
     /^```ts\n([\s\S]*?)^```$/m.exec(readFileSync(join(ROOT, "README.md"), "utf8")) ?? [];
-  const options = `{ backend: ${JSON.stringify(pathToFileURL(office).href)}, ttlMs: ${TTL_MS}, name: "nightly-bill"`;
+  const options = `{ backend: ${JSON.stringify(pathToFileURL(leadership).href)}, ttlMs: ${TTL_MS}, name: "nightly-bill"`;
   const code = example.replace('{ name: "nightly-bill"', options);
   expect(code).toContain(options);
   rmSync(FOLDER, { recursive: true, force: true });
@@ -60,7 +60,7 @@ it("the first example of the README leads, and ends at once when it is told to",
     child.kill("SIGTERM");
     expect(await once(child, "close")).toEqual([0, null]);
     expect(said.at(-1)).toMatch(/resigned: the candidate was stopped$/);
-    await using look = await openElection({ name: "nightly-bill", backend: pathToFileURL(office).href });
+    await using look = await openElection({ name: "nightly-bill", backend: pathToFileURL(leadership).href });
     expect(await look.leader()).toBeNull();
   } finally {
     child.kill("SIGKILL");

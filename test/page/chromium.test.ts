@@ -64,7 +64,7 @@ describe.skipIf(browserPath === undefined)("the page in Chromium", () => {
     const first = await ourTurn(page);
     await button(page, `Freeze ${first}`).click();
     await stateOf(page, first, "frozen");
-    await page.locator(".office[data-state='frozen']").waitFor(PATIENCE);
+    await page.locator(".leadership[data-state='frozen']").waitFor(PATIENCE);
     const second = await leader(page, first);
     expect(second).not.toBe(first);
     await expect.poll(() => page.locator("#announce").textContent()).toContain(`${second} leads with token`);
@@ -181,7 +181,7 @@ describe.skipIf(browserPath === undefined)("the page in Chromium", () => {
     console.log(`frames: median ${quantile(0.5).toFixed(1)} ms, 95 % ${quantile(0.95).toFixed(1)} ms`);
   }, 90_000);
 
-  it("shows the elections of a sidecar, and lets office be given up with the token", async () => {
+  it("shows the elections of a sidecar, and lets leadership be given up with the token", async () => {
     const token = "a-token-for-the-page-1234";
     const flags = ["--listen", "127.0.0.1:0", "--ui", "--ttl", "2s", "--lock-dir", scratch(), "--id", "web"];
     const cli = new Cli(["serve", "jobs", "mailer", ...flags], { CONCLAVE_SIDECAR_TOKEN: token });

@@ -15,7 +15,7 @@ import { ROOT } from "../shape/sources.js";
 import { startCandidate } from "../support/children.js";
 
 const long = process.env["CONCLAVE_LONG"] === "1";
-// A few more than are promised: now and then a leader loses its office just as the blow falls.
+// A few more than are promised: now and then a leader loses its leadership just as the blow falls.
 const faults = long ? { stop: 212, kill: 212 } : { stop: 12, kill: 12 };
 const elections = long ? 10 : 6;
 

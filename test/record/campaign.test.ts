@@ -1,6 +1,8 @@
 /** A campaign over a record store: when it looks, what it writes, what it waits for. On a virtual clock. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Backend, Candidacy, Hold } from "../../src/seam/backend.js";
+import type { Entry } from "../../src/seam/table.js";
+import type { LeaseRecord } from "../../src/record/lease.js";
 import type { RecordBackendOptions } from "../../src/record/backend.js";
 import { TableServer } from "../support/table.js";
 import { lease, never, OneRecord, openOne } from "./one-record.js";
@@ -269,5 +271,47 @@ describe("closing", () => {
     const backend = open({ records });
     await backend[Symbol.asyncDispose]();
     expect([store.closed, closed]).toEqual([1, 1]);
+  });
+});
+
+describe("a wake that brings the new version", () => {
+  type Wake = (entry?: Entry<LeaseRecord>) => void;
+  let wake: Wake;
+  const watched = (): Backend => {
+    const watch = (_key: string, woken: Wake): Promise<void> => {
+      wake = woken;
+      return new Promise(() => {});
+    };
+    return openOne(Object.assign(store, { watch }), clock);
+  };
+
+  it("saves the read when nobody leads any more", async () => {
+    store.put(lease({ ttlMs: 10_000 }));
+    const waiting = campaign(watched());
+    await clock.advance(0);
+    expect(store.reads).toBe(1);
+    wake(store.put(lease({ holder: null })));
+    await clock.advance(0);
+    expect([waiting.hold?.token, store.reads, store.writes]).toEqual([3n, 1, 1]);
+  });
+
+  it("is not believed: a version that is not the newest costs one refused write, then a read", async () => {
+    store.put(lease({ ttlMs: 10_000 }));
+    const met: bigint[] = [];
+    const options = { wait: true, signal: never, seen: (token: bigint) => void met.push(token) };
+    void watched().campaign(candidacy(), options);
+    await clock.advance(0);
+    wake({ version: 999_999n, record: lease({ holder: null }) });
+    await clock.advance(0);
+    expect([store.reads, store.writes, store.written, met]).toEqual([2, 1, [], [2n, 2n]]);
+  });
+
+  it("about a leader is a reason to read, like any other", async () => {
+    store.put(lease({ ttlMs: 10_000 }));
+    campaign(watched());
+    await clock.advance(0);
+    wake(store.put(lease({ holder: "c-1", ttlMs: 10_000 })));
+    await clock.advance(0);
+    expect([store.reads, store.writes]).toEqual([2, 0]);
   });
 });

@@ -105,3 +105,20 @@ describe("lease codec", () => {
     expect(decodeLease("[".repeat(60_000)).holder).not.toBeNull();
   });
 });
+
+describe("when a holder stops", () => {
+  const record = { holder: "a-1", ttlMs: 1000, value: "", since: 1, token: 5n };
+
+  it("is read back, and is absent where the holder does not say", () => {
+    expect(decodeLease(encodeLease({ ...record, stopMs: 850 }))).toEqual({ ...record, stopMs: 850 });
+    expect(decodeLease(encodeLease(record))).toEqual(record);
+  });
+
+  it.each([0, -1, 1001, "850", null, Number.MAX_VALUE])(
+    "is not believed if it cannot be meant: %s",
+    (stopMs) => {
+      const text = encodeLease(record).replace('"holder"', `"stopMs":${JSON.stringify(stopMs)},"holder"`);
+      expect(decodeLease(text)).toEqual(record);
+    },
+  );
+});

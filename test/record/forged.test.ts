@@ -6,7 +6,7 @@ import { Election } from "../../src/election/election.js";
 import { recordBackend } from "../../src/record/backend.js";
 import { encodeLease, textLeases } from "../../src/record/codec.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
-import { believed, UNKNOWN_HOLDER } from "../../src/record/lease.js";
+import { checkedEntry, UNKNOWN_HOLDER } from "../../src/record/lease.js";
 import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { TableServer } from "../support/table.js";
 
@@ -19,21 +19,21 @@ describe("a token beyond the version of its record", () => {
   const entry = (record: Partial<LeaseRecord>): Entry<LeaseRecord> => ({
     version: 7n,
     record: { ...forged, ...record },
-    mark: "m",
+    renewalId: "m",
     expiresInMs: 5,
   });
 
-  it.each(["mallory", null])("is not believed, whoever is named as the holder (%s)", (holder) => {
+  it.each(["mallory", null])("is not checkedEntry, whoever is named as the holder (%s)", (holder) => {
     for (const token of [8n, HUGE]) {
-      const { record, ...rest } = believed(entry({ holder, token }));
+      const { record, ...rest } = checkedEntry(entry({ holder, token }));
       expect(record).toEqual({ holder: UNKNOWN_HOLDER, ttlMs: TTL_MS, value: "", since: 0, token: null });
-      expect(rest).toEqual({ version: 7n, mark: "m", expiresInMs: 5 });
+      expect(rest).toEqual({ version: 7n, renewalId: "m", expiresInMs: 5 });
     }
   });
 
   it.each([null, 0n, 6n, 7n])("%s can be the token of version 7", (token) => {
     const genuine = entry({ token });
-    expect(believed(genuine)).toBe(genuine);
+    expect(checkedEntry(genuine)).toBe(genuine);
   });
 });
 

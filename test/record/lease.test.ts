@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Entry } from "../../src/index.js";
 import { decodeLease, encodeLease } from "../../src/record/codec.js";
-import { judge, leaderOf, observed, UNKNOWN_HOLDER } from "../../src/record/lease.js";
+import { decideTakeover, leaderFromRecord, observed, UNKNOWN_HOLDER } from "../../src/record/lease.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 
 const record = (over: Partial<LeaseRecord> = {}): LeaseRecord => ({
@@ -19,46 +19,46 @@ const entry = (version: bigint, over: Partial<LeaseRecord> = {}): Entry<LeaseRec
 
 describe("may I take it?", () => {
   test("absent and vacant records are open", () => {
-    expect(judge(null, undefined, "b-1", 1000, 0)).toEqual({ kind: "open", expected: null });
-    expect(judge(entry(7n, { holder: null }), undefined, "b-1", 1000, 0)).toEqual({
+    expect(decideTakeover(null, undefined, "b-1", 1000, 0)).toEqual({ kind: "open", expected: null });
+    expect(decideTakeover(entry(7n, { holder: null }), undefined, "b-1", 1000, 0)).toEqual({
       kind: "open",
       expected: 7n,
     });
   });
 
   test("a record never seen before is held for its whole ttl, not for mine", () => {
-    expect(judge(entry(7n), undefined, "b-1", 10, 0)).toEqual({ kind: "held", waitMs: 1000 });
+    expect(decideTakeover(entry(7n), undefined, "b-1", 10, 0)).toEqual({ kind: "held", waitMs: 1000 });
   });
 
   test("silence is counted from when I saw the change, on my clock", () => {
     const seen = observed(undefined, entry(7n), 100, 1000);
-    expect(judge(entry(7n), seen, "b-1", 1000, 1099)).toEqual({ kind: "held", waitMs: 1 });
-    expect(judge(entry(7n), seen, "b-1", 1000, 1100)).toEqual({ kind: "open", expected: 7n });
+    expect(decideTakeover(entry(7n), seen, "b-1", 1000, 1099)).toEqual({ kind: "held", waitMs: 1 });
+    expect(decideTakeover(entry(7n), seen, "b-1", 1000, 1100)).toEqual({ kind: "open", expected: 7n });
   });
 
   test("a renewal starts the wait anew", () => {
     const seen = observed(observed(undefined, entry(7n), 100, 1000), entry(8n), 900, 1000);
-    expect(judge(entry(8n), seen, "b-1", 1000, 1500)).toEqual({ kind: "held", waitMs: 400 });
+    expect(decideTakeover(entry(8n), seen, "b-1", 1000, 1500)).toEqual({ kind: "held", waitMs: 400 });
   });
 
   test("a write that is no renewal does not", () => {
-    const marked = (version: bigint) => ({ ...entry(version), mark: "same" });
+    const marked = (version: bigint) => ({ ...entry(version), renewalId: "same" });
     const seen = observed(observed(undefined, marked(7n), 100, 1000), marked(8n), 900, 1000);
-    expect(judge(marked(8n), seen, "b-1", 1000, 1100)).toEqual({ kind: "open", expected: 8n });
+    expect(decideTakeover(marked(8n), seen, "b-1", 1000, 1100)).toEqual({ kind: "open", expected: 8n });
   });
 
   test("a stale read is no evidence of silence", () => {
     const seen = observed(observed(undefined, entry(8n), 100, 1000), entry(7n), 900, 1000);
-    expect(seen).toEqual({ version: 8n, mark: "8/5/a-1", at: 100, changed: false });
-    expect(judge(entry(7n), seen, "b-1", 1000, 1100)).toEqual({ kind: "held", waitMs: 1000 });
+    expect(seen).toEqual({ version: 8n, renewalId: "8/5/a-1", at: 100, changed: false });
+    expect(decideTakeover(entry(7n), seen, "b-1", 1000, 1100)).toEqual({ kind: "held", waitMs: 1000 });
   });
 
   test("a store that times leases decides itself", () => {
-    expect(judge({ ...entry(7n), expiresInMs: 3 }, undefined, "b-1", 1, 1e9)).toEqual({
+    expect(decideTakeover({ ...entry(7n), expiresInMs: 3 }, undefined, "b-1", 1, 1e9)).toEqual({
       kind: "held",
       waitMs: 3,
     });
-    expect(judge({ ...entry(7n), expiresInMs: 0 }, undefined, "b-1", 1, 0)).toEqual({
+    expect(decideTakeover({ ...entry(7n), expiresInMs: 0 }, undefined, "b-1", 1, 0)).toEqual({
       kind: "open",
       expected: 7n,
     });
@@ -68,12 +68,15 @@ describe("may I take it?", () => {
     const timed = (version: bigint, expiresInMs: number) => ({ ...entry(version), expiresInMs });
     const found = observed(undefined, timed(7n, 1000), 100, 1000);
     // Found so: only the store knows how old it is.
-    expect(judge(timed(7n, 0), found, "b-1", 1000, 200).kind).toBe("open");
+    expect(decideTakeover(timed(7n, 0), found, "b-1", 1000, 200).kind).toBe("open");
     const renewed = observed(found, timed(8n, 1000), 300, 1000);
-    expect(judge(timed(8n, 0), renewed, "b-1", 1000, 1299)).toEqual({ kind: "held", waitMs: 1 });
-    expect(judge(timed(8n, 0), renewed, "b-1", 1000, 1300).kind).toBe("open");
-    // Set back, the store's clock holds it for longer.
-    expect(judge(timed(8n, 700), renewed, "b-1", 1000, 1300)).toEqual({ kind: "held", waitMs: 700 });
+    expect(decideTakeover(timed(8n, 0), renewed, "b-1", 1000, 1299)).toEqual({ kind: "held", waitMs: 1 });
+    expect(decideTakeover(timed(8n, 0), renewed, "b-1", 1000, 1300).kind).toBe("open");
+    // Set back, it does not keep a leader that I saw silent for a whole ttl.
+    expect(decideTakeover(timed(8n, 700), renewed, "b-1", 1000, 1300)).toEqual({
+      kind: "open",
+      expected: 8n,
+    });
     // A read that lags, and a store that lost its memory, show no renewal.
     expect(observed(renewed, timed(7n, 1000), 400, 1000)).toEqual(renewed);
     expect(observed(renewed, timed(7n, 1000), 9_000, 1000).changed).toBe(false);
@@ -82,29 +85,29 @@ describe("may I take it?", () => {
   test("a store that knows only how old a record is times the lease that the record names", () => {
     const aged = (ageMs: number) => ({ ...entry(7n), ageMs });
     const { ttlMs } = entry(7n).record;
-    expect(judge(aged(ttlMs! - 1), undefined, "b-1", 5, 0)).toEqual({ kind: "held", waitMs: 1 });
-    expect(judge(aged(ttlMs!), undefined, "b-1", 5, 0).kind).toBe("open");
+    expect(decideTakeover(aged(ttlMs! - 1), undefined, "b-1", 5, 0)).toEqual({ kind: "held", waitMs: 1 });
+    expect(decideTakeover(aged(ttlMs!), undefined, "b-1", 5, 0).kind).toBe("open");
     // Whoever cannot read the record counts with its own ttl.
     const unread = { version: 7n, record: decodeLease("garbage"), ageMs: 400 };
-    expect(judge(unread, undefined, "b-1", 1000, 0)).toEqual({ kind: "held", waitMs: 600 });
-    expect(judge({ ...aged(0), expiresInMs: 0 }, undefined, "b-1", 5, 0).kind).toBe("open");
+    expect(decideTakeover(unread, undefined, "b-1", 1000, 0)).toEqual({ kind: "held", waitMs: 600 });
+    expect(decideTakeover({ ...aged(0), expiresInMs: 0 }, undefined, "b-1", 5, 0).kind).toBe("open");
   });
 
   test("what names me is taken over by a new write, not adopted", () => {
-    expect(judge(entry(7n), undefined, "a-1", 1000, 0)).toEqual({ kind: "open", expected: 7n });
+    expect(decideTakeover(entry(7n), undefined, "a-1", 1000, 0)).toEqual({ kind: "open", expected: 7n });
   });
 });
 
 describe("who leads?", () => {
   test("the token is the acquiring version, and stays through renewals", () => {
-    expect(leaderOf(entry(7n), undefined, 1000, 0)?.token).toBe(7n);
-    expect(leaderOf(entry(9n, { token: 7n }), undefined, 1000, 0)?.token).toBe(7n);
+    expect(leaderFromRecord(entry(7n), undefined, 1000, 0)?.token).toBe(7n);
+    expect(leaderFromRecord(entry(9n, { token: 7n }), undefined, 1000, 0)?.token).toBe(7n);
   });
 
   test("nobody, once its silence is long enough", () => {
     const seen = observed(undefined, entry(7n), 0, 1000);
-    expect(leaderOf(entry(7n), seen, 1000, 999)).not.toBeNull();
-    expect(leaderOf(entry(7n), seen, 1000, 1000)).toBeNull();
+    expect(leaderFromRecord(entry(7n), seen, 1000, 999)).not.toBeNull();
+    expect(leaderFromRecord(entry(7n), seen, 1000, 1000)).toBeNull();
   });
 });
 
@@ -134,6 +137,6 @@ describe("records others wrote", () => {
   ])("%.40s is held by someone unknown, never free", (text, ttlMs) => {
     const decoded = decodeLease(text);
     expect(decoded).toMatchObject({ holder: UNKNOWN_HOLDER, ttlMs });
-    expect(judge({ version: 1n, record: decoded }, undefined, "b-1", 1000, 0).kind).toBe("held");
+    expect(decideTakeover({ version: 1n, record: decoded }, undefined, "b-1", 1000, 0).kind).toBe("held");
   });
 });

@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { Entry } from "../../src/seam/table.js";
 import { wentBack } from "../../src/record/lease.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
-import { Recent } from "../../src/record/recent.js";
-import { ShownVersions } from "../../src/record/shown.js";
+import { ExpiringMap } from "../../src/kit/expiring-map.js";
+import { ShownVersions } from "../../src/record/shown-versions.js";
 import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { lease, never, OneRecord, openOne } from "./one-record.js";
 import { isConclaveError } from "../../src/kit/errors.js";
@@ -40,7 +40,7 @@ describe("an older version than was shown", () => {
   beforeEach(async () => {
     clock = new VirtualClock();
     await clock.advance(70);
-    shown = new ShownVersions(clock, new Recent(clock), "e");
+    shown = new ShownVersions(clock, new ExpiringMap(clock), "e");
     expect(shown.accepts(entry(7n), OWN_TTL)).toBe(true);
   });
 

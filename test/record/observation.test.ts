@@ -1,7 +1,13 @@
 /** What a reader concludes from what it has seen, and from what it has not. */
 import { describe, expect, it } from "vitest";
 import type { Entry } from "../../src/seam/table.js";
-import { leaderOf, observed, unreadable, UNKNOWN_HOLDER, untilSilent } from "../../src/record/lease.js";
+import {
+  leaderFromRecord,
+  observed,
+  unreadable,
+  UNKNOWN_HOLDER,
+  untilSilent,
+} from "../../src/record/lease.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 import { lease } from "./one-record.js";
 
@@ -17,10 +23,10 @@ describe("an observation", () => {
     expect(observed(seen, entry(7n), 100_000, OWN_TTL)).toEqual(seen);
   });
 
-  it("follows the version where the mark stays, so that the next lower one is known to be stale", () => {
-    const marked = (version: bigint): Entry<LeaseRecord> => ({ ...entry(version), mark: "same" });
+  it("follows the version where the renewalId stays, so that the next lower one is known to be stale", () => {
+    const marked = (version: bigint): Entry<LeaseRecord> => ({ ...entry(version), renewalId: "same" });
     const seen = observed(observed(undefined, marked(7n), 100, OWN_TTL), marked(9n), 200, OWN_TTL);
-    expect(seen).toEqual({ version: 9n, mark: "same", at: 100, changed: false });
+    expect(seen).toEqual({ version: 9n, renewalId: "same", at: 100, changed: false });
   });
 
   it("of a version that went back counts once it has lasted for two ttls of the record", () => {
@@ -52,9 +58,28 @@ describe("an observation", () => {
       expiresInMs,
     });
     expect(untilSilent(timed(8n, 5), changed, OWN_TTL, 300)).toBe(900);
-    expect(untilSilent(timed(8n, 950), changed, OWN_TTL, 300)).toBe(950);
+    expect(untilSilent(timed(8n, 850), changed, OWN_TTL, 300)).toBe(900);
     expect(untilSilent(timed(7n, 5), found, OWN_TTL, 300)).toBe(5);
     expect(untilSilent(timed(9n, 5), changed, OWN_TTL, 300)).toBe(5);
+  });
+
+  it("waits for a holder that stops before its ttl only until it has stopped, by the slowest clock", () => {
+    const record = { ttlMs: 1_000, stopMs: 680 };
+    const found = observed(undefined, entry(7n, record), 100, OWN_TTL);
+    const changed = observed(found, entry(8n, record), 200, OWN_TTL);
+    const timed: Entry<LeaseRecord> = { ...entry(8n, record), expiresInMs: 5 };
+    // 680 / 0.85, and a quarter of the margin of 320: a suspend that the holder may overlook.
+    expect(untilSilent(timed, changed, OWN_TTL, 200)).toBe(880);
+    expect(untilSilent({ ...timed, expiresInMs: 950 }, changed, OWN_TTL, 200)).toBe(950);
+    const nearly = { ...timed, record: { ...timed.record, stopMs: 990 } };
+    expect(untilSilent(nearly, changed, OWN_TTL, 200)).toBe(1_000);
+  });
+
+  it("of no change for a whole ttl does not wait for a store whose clock was set back", () => {
+    const found = observed(undefined, entry(7n), 100, OWN_TTL);
+    const timed: Entry<LeaseRecord> = { ...entry(7n), expiresInMs: 3_600_000 };
+    expect(untilSilent(timed, found, OWN_TTL, 300)).toBe(800);
+    expect(untilSilent(timed, undefined, OWN_TTL, 300)).toBe(3_600_000);
   });
 
   it("takes the reader's own ttl for a record that names none", () => {
@@ -69,19 +94,21 @@ describe("an observation", () => {
 
 describe("who leads", () => {
   it("is told with the begin of the term, if the record names one", () => {
-    expect(leaderOf(entry(7n, { since: 5 }), undefined, OWN_TTL, 0)).toEqual({
+    expect(leaderFromRecord(entry(7n, { since: 5 }), undefined, OWN_TTL, 0)).toEqual({
       candidate: "a-1",
       token: 7n,
       value: "v",
       since: 5,
     });
     for (const since of [0, -1])
-      expect(leaderOf(entry(7n, { since }), undefined, OWN_TTL, 0)).toMatchObject({ since: undefined });
+      expect(leaderFromRecord(entry(7n, { since }), undefined, OWN_TTL, 0)).toMatchObject({
+        since: undefined,
+      });
   });
 
   it("is nobody without a record, or with a vacant one", () => {
-    expect(leaderOf(null, undefined, OWN_TTL, 0)).toBeNull();
-    expect(leaderOf(entry(7n, { holder: null }), undefined, OWN_TTL, 0)).toBeNull();
+    expect(leaderFromRecord(null, undefined, OWN_TTL, 0)).toBeNull();
+    expect(leaderFromRecord(entry(7n, { holder: null }), undefined, OWN_TTL, 0)).toBeNull();
   });
 
   it("is somebody unknown, without a value, where the record cannot be read", () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Entry, RecordStore } from "../../src/seam/table.js";
 import { decodeLease, encodeLease, LARGEST_TEXT, textLeases } from "../../src/record/codec.js";
 import { unreadable } from "../../src/record/lease.js";
-import { soundLeases } from "../../src/record/sound.js";
+import { checkedLeases } from "../../src/record/checked-leases.js";
 import { lease, never } from "./one-record.js";
 
 const DAY_MS = 86_400_000;
@@ -127,14 +127,14 @@ describe("leases over a store of texts", () => {
 
   it.each([
     ["texts", textLeases],
-    ["checked texts", (store: RecordStore) => soundLeases(textLeases(store))],
+    ["checked texts", (store: RecordStore) => checkedLeases(textLeases(store))],
   ])("pass every call on: %s", async (_, wrap) => {
     const store = new Texts();
     const leases = wrap(store);
     expect(await leases.read("e", call)).toBeNull();
     expect(await leases.write("e", null, lease(), call)).toBeNull();
-    store.next = { version: 7n, record: text, mark: "m", expiresInMs: 3 };
-    const entry = { version: 7n, record: lease(), mark: "m", expiresInMs: 3 };
+    store.next = { version: 7n, record: text, renewalId: "m", expiresInMs: 3 };
+    const entry = { version: 7n, record: lease(), renewalId: "m", expiresInMs: 3 };
     expect(await leases.read("e", call)).toEqual(entry);
     expect(await leases.write("e", 6n, lease(), call)).toEqual(entry);
     let woken = 0;
@@ -155,7 +155,7 @@ describe("leases over a store of texts", () => {
 
   it("have neither watch nor deaths where the store has none", () => {
     const { read, write, [Symbol.asyncDispose]: close } = new Texts();
-    const leases = soundLeases(textLeases({ read, write, [Symbol.asyncDispose]: close }));
+    const leases = checkedLeases(textLeases({ read, write, [Symbol.asyncDispose]: close }));
     expect(["watch" in leases, "abandoned" in leases]).toEqual([false, false]);
   });
 });

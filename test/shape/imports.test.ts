@@ -30,11 +30,17 @@ const FOLDERS: Record<string, Folder> = {
   election: { folders: ["seam", "api", "kit", "law"], node: [] },
   lock: { folders: ["seam", "api", "kit", "law", "election"], node: [] },
   record: { folders: ["seam", "kit"], node: [] },
-  backends: { folders: ["seam", "kit", "record"], node: true },
+  session: { folders: ["seam", "kit"], node: [] },
+  backends: { folders: ["seam", "kit", "record", "session"], node: true },
   // Lazily, and only to read a kubeconfig.
   "backends/kubernetes": { folders: ["seam", "kit", "record"], node: true, npm: ["yaml"] },
+  // Lazily, for URLs; other clients are handed in.
+  "backends/redis": { folders: ["seam", "kit", "record"], node: true, npm: ["ioredis"] },
+  // Lazily, for a URL.
+  "backends/postgres": { folders: ["seam", "kit", "record"], node: true, npm: ["pg"] },
   "backends/registry": { folders: ["seam", "kit", "backends/*"], node: [] },
-  open: { folders: [...LIBRARY, "backends/*"], node: true },
+  both: { folders: ["seam", "kit"], node: [] },
+  open: { folders: [...LIBRARY, "both", "backends/*"], node: true },
   fencing: { folders: ["seam", "api", "kit"], node: true },
   cron: { folders: [...LIBRARY, "fencing"], node: [], npm: ["croner"] },
   metrics: { folders: ["seam", "api", "kit", "election", "cron"], node: [], npm: ["prom-client"] },
@@ -59,12 +65,13 @@ const FOLDERS: Record<string, Folder> = {
       "sidecar",
       "dashboard",
       "backends/*",
+      "both",
       "open",
     ],
     node: true,
     npm: ["commander"],
   },
-  index: { folders: [...LIBRARY, "open", "backends/*"], node: [] },
+  index: { folders: [...LIBRARY, "both", "open", "backends/*"], node: [] },
   backend: { folders: ["seam", "kit", "record", "open", "backends/registry"], node: [] },
 };
 

@@ -4,12 +4,20 @@ import { CRON_MUTANTS } from "./cron-mutants.js";
 import { LEASE_MUTANTS } from "./lease-mutants.js";
 import { MEMORY_MUTANTS } from "./memory-mutants.js";
 import { MUTANTS } from "./mutants.js";
+import { SESSION_MUTANTS } from "./session-mutants.js";
+import { CONSUL_MUTANTS } from "./consul-mutants.js";
+import { STORE_CLOCK_MUTANTS } from "./store-clock-mutants.js";
+import { WILL_MUTANTS } from "./will-mutants.js";
 import type { Mutant } from "./mutants.js";
 
 export const ALL_MUTANTS: readonly Mutant[] = [
   ...MUTANTS,
   ...LEASE_MUTANTS,
+  ...SESSION_MUTANTS,
   ...MEMORY_MUTANTS,
+  ...STORE_CLOCK_MUTANTS,
+  ...WILL_MUTANTS,
+  ...CONSUL_MUTANTS,
   ...CANDIDACY_MUTANTS,
   ...CRON_MUTANTS,
 ];

@@ -29,7 +29,7 @@ export const CANDIDACY_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: SHARED_LEASE,
-        find: "seat.sent && seat.token === undefined && seat.lost === undefined",
+        find: "candidateKey.sent && candidateKey.token === undefined && candidateKey.lost === undefined",
         replace: "false",
       },
     ],

@@ -2,7 +2,7 @@
 import type { Mutant } from "./mutants.js";
 
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
-const ORPHANS = "src/backends/etcd/strays.js";
+const ORPHANS = "src/backends/etcd/orphaned-keys.js";
 const VERIFY_KEYS = "src/backends/etcd/verify-keys.js";
 const OBSERVE = "src/election/observe.js";
 
@@ -81,14 +81,14 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: VERIFY_KEYS,
-        find: "split(others.filter((seat) => !unchanged(seat)))",
-        replace: "split(others.filter((seat) => !unchanged(seat)).slice(0, 1))",
+        find: "split(others.filter((candidateKey) => !unchanged(candidateKey)))",
+        replace: "split(others.filter((candidateKey) => !unchanged(candidateKey)).slice(0, 1))",
       },
       {
         file: SHARED_LEASE,
-        find: `if (seat.extension !== undefined && seat.extension.asked.now > seat.handedOut)
-                return seat.extension;`,
-        replace: `if (this.#extension.asked.now > seat.handedOut)
+        find: `if (candidateKey.extension !== undefined && candidateKey.extension.asked.now > candidateKey.handedOut)
+                return candidateKey.extension;`,
+        replace: `if (this.#extension.asked.now > candidateKey.handedOut)
                 return this.#extension;`,
       },
     ],
@@ -111,7 +111,7 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     stores: ["queue"],
     edits: [
       {
-        file: "src/backends/etcd/seat.js",
+        file: "src/backends/etcd/candidate-key.js",
         find: "(this.token === undefined || kv.createRevision < this.token)",
         replace: "true",
       },

@@ -68,7 +68,7 @@ async function runMany(from: number, seeds: number, options: PlanOptions): Promi
   for (const { seed, store, rule, detail } of totals.failures.slice(EXPLAINED, 20)) {
     print(`seed ${seed} (${store}): ${rule}: ${detail}`);
   }
-  const complaints = judge(totals);
+  const complaints = complaintsAbout(totals);
   for (const complaint of complaints) print(complaint);
   print(
     `${totals.events} events in ${seconds.toFixed(1)} s (${(totals.seeds / seconds).toFixed(0)} schedules/s); ` +
@@ -134,7 +134,7 @@ function add(totals: Totals, result: BatchResult): void {
 }
 
 /** A run that tested nothing must not be green. */
-function judge(totals: Totals): string[] {
+function complaintsAbout(totals: Totals): string[] {
   const complaints: string[] = [];
   if (median(totals.terms) < 5)
     complaints.push(`RED: the median schedule has ${median(totals.terms)} terms; at least 5 are needed`);

@@ -30,7 +30,7 @@ export const MEMORY_MUTANTS: readonly Mutant[] = [
       {
         file: LEASE,
         find: "return token === null || token <= entry.version ? entry",
-        replace: "return token === null || entry.mark !== undefined || token <= entry.version ? entry",
+        replace: "return token === null || entry.renewalId !== undefined || token <= entry.version ? entry",
       },
     ],
   },

@@ -21,7 +21,7 @@ export interface Mutant {
   readonly ignore?: readonly Rule[];
   /** Stores on which it can show; default all. */
   readonly stores?: readonly StoreKind[];
-  /** What is done in office. Default `election`. */
+  /** What is done leading. Default `election`. */
   readonly subject?: SubjectKind;
 }
 
@@ -37,11 +37,11 @@ const RECORD = "src/record/backend.js";
 const HOLD = "src/record/hold.js";
 const LEASE = "src/record/lease.js";
 const FILES = "src/backends/file/records.js";
-const FILE_ROOM = "src/backends/file/index.js";
+const FILE_BACKEND = "src/backends/file/index.js";
 const LAYOUTS = "src/backends/etcd/layouts.js";
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
 const RENEW_LEASE = "src/backends/etcd/renew-lease.js";
-const ETCD_TURNS = "src/backends/etcd/turns.js";
+const PREDECESSOR_LOOKUP = "src/backends/etcd/predecessor-lookup.js";
 const VERIFY_KEYS = "src/backends/etcd/verify-keys.js";
 const ETCD_HOLD = "src/backends/etcd/hold.js";
 
@@ -216,8 +216,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: RECORD,
-        find: "const hold = await this.#acquire(candidacy, verdict.expected, wait, signal);",
-        replace: `const hold = await this.#acquire(candidacy, verdict.expected, wait, signal);
+        find: "const hold = await this.#acquire(candidacy, takeover.expected, wait, signal);",
+        replace: `const hold = await this.#acquire(candidacy, takeover.expected, wait, signal);
                     if (hold !== null && entry?.record.holder === candidacy.candidate) hold.token = entry.record.token ?? entry.version;`,
       },
       {
@@ -270,13 +270,13 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [{ file: LEASE, find: "holder: UNKNOWN_HOLDER, ttlMs", replace: "holder: null, ttlMs" }],
   },
   {
-    name: "a retraction takes whatever record it finds",
-    rule: "what is not ours is not ours to give",
+    name: "an undone write clears whatever record it finds",
+    rule: "only our own record is cleared",
     stores: RECORDS,
     edits: [
       {
-        file: "src/record/retraction.js",
-        find: "if (isOurs(entry, given)) {",
+        file: "src/record/unanswered-writes.js",
+        find: "if (isOurs(entry, write)) {",
         replace: "if (entry !== null) {",
       },
     ],
@@ -400,7 +400,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "file: the acquiring number is not made durable",
     rule: "a loss of power does not bring a token back",
     stores: ["file"],
-    edits: [{ file: FILE_ROOM, find: '? "number"', replace: '? "none"' }],
+    edits: [{ file: FILE_BACKEND, find: '? "number"', replace: '? "none"' }],
   },
   {
     name: "etcd: no second query after a wake",
@@ -409,8 +409,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: LAYOUTS,
-        find: "await vigil.keep(ahead);",
-        replace: "await vigil.keep(ahead); return;",
+        find: "await watch.untilChanged(predecessor);",
+        replace: "await watch.untilChanged(predecessor); return;",
       },
     ],
   },
@@ -425,7 +425,7 @@ export const MUTANTS: readonly Mutant[] = [
         find: "if (!lease.isFresh)",
         replace: "if (false)",
       },
-      { file: ETCD_TURNS, find: "if (own?.createRevision === token)", replace: "if (true)" },
+      { file: PREDECESSOR_LOOKUP, find: "if (own?.createRevision === token)", replace: "if (true)" },
       {
         file: ETCD_HOLD,
         find: "this.asked = lease.extension.asked;",
@@ -434,22 +434,22 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: "etcd: looked at together, a seat takes the answer of another",
+    name: "etcd: looked up together, a candidate takes the answer of another",
     rule: "each question has its own answer",
     stores: ["queue"],
     edits: [
       {
-        file: ETCD_TURNS,
+        file: PREDECESSOR_LOOKUP,
         find: "results[2 * i]?.kvs[0], results[2 * i + 1]?.kvs[0]",
         replace: "results[2 * i]?.kvs[0], results[1]?.kvs[0]",
       },
     ],
   },
   {
-    name: "etcd: a look that nobody waits for goes on",
+    name: "etcd: a lookup that nobody waits for goes on",
     rule: "nothing is left after close",
     stores: ["queue"],
-    edits: [{ file: ETCD_TURNS, find: "if (--waiting === 0)", replace: "if (false)" }],
+    edits: [{ file: PREDECESSOR_LOOKUP, find: "if (--waiting === 0)", replace: "if (false)" }],
   },
   {
     name: "etcd: keep-alives of a deposed leader count",
@@ -483,8 +483,8 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: SHARED_LEASE,
-        find: 'seat.lose(why, many && seat.state === "held" ? "followed" : "told");',
-        replace: "{ seat.lose(why); break; }",
+        find: 'candidateKey.lose(why, many && candidateKey.state === "held" ? "followed" : "told");',
+        replace: "{ candidateKey.lose(why); break; }",
       },
     ],
   },
@@ -495,19 +495,20 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: ETCD_HOLD,
-        find: "return this.#lease.vacate(this.#seat, signal, this.#attemptMs);",
-        replace: "return this.#client.leaseRevoke(this.#seat.lease, { signal, limitMs: this.#attemptMs });",
+        find: "return this.#lease.remove(this.#candidateKey, signal, this.#attemptMs);",
+        replace:
+          "return this.#client.leaseRevoke(this.#candidateKey.lease, { signal, limitMs: this.#attemptMs });",
       },
     ],
   },
   {
     name: "etcd: the key of a lost term is left behind",
-    rule: "what core does not release the room takes away, since the shared lease lives on",
+    rule: "what core does not release the directory takes away, since the shared lease lives on",
     stores: ["queue"],
     edits: [
       {
         file: SHARED_LEASE,
-        find: 'if (seat.state === "held")\n            this.#abandon(seat, at);',
+        find: 'if (candidateKey.state === "held")\n            this.#abandon(candidateKey, at);',
         replace: "",
       },
     ],
@@ -543,7 +544,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: VERIFY_KEYS,
-        find: "!isStill(seat.predecessor, ahead)",
+        find: "!isStill(candidateKey.predecessor, found)",
         replace: "false",
       },
     ],

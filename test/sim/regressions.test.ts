@@ -49,7 +49,7 @@ const REGRESSIONS: readonly Regression[] = [
   },
   {
     story:
-      "a lost term's key stayed under a shared lease for ever: another election renewed the lease before its own timer, which would have removed the key, ever came",
+      "a lost term's key stayed under a shared lease forever: another election renewed the lease before its own timer, which would have removed the key, ever came",
     plan: {
       seed: 24542,
       store: "queue",

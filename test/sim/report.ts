@@ -1,12 +1,12 @@
 /** Prints a failing seed: its plan, the same made small, what happened, and how to see it again. */
 import { planOf, shrink, simulate } from "../../src/testing/sim/index.js";
-import type { Outcome, Plan, PlanOptions } from "../../src/testing/sim/index.js";
+import type { SimResult, Plan, PlanOptions } from "../../src/testing/sim/index.js";
 import { rejections } from "./rejections.js";
 
 const TRACE_LINES = 40;
 
-export async function explain(plan: Plan, print: (line: string) => void): Promise<Outcome> {
-  const run = (candidate: Plan): Promise<Outcome> => simulate(candidate, { rejections, trace: true });
+export async function explain(plan: Plan, print: (line: string) => void): Promise<SimResult> {
+  const run = (candidate: Plan): Promise<SimResult> => simulate(candidate, { rejections, trace: true });
   const outcome = await run(plan);
   const { violation } = outcome;
   if (violation === undefined) {
@@ -31,6 +31,6 @@ export function explainSeed(
   seed: number,
   options: PlanOptions,
   print: (line: string) => void,
-): Promise<Outcome> {
+): Promise<SimResult> {
   return explain(planOf(seed, options), print);
 }

@@ -4,6 +4,7 @@ import { FAULT_KINDS, planOf, shrink, simulate, STORE_KINDS } from "../../src/te
 import type { Plan, SubjectFactory } from "../../src/testing/index.js";
 import { ETCD_FAULT_KINDS } from "../../src/testing/sim/etcd-plan.js";
 import { RECORD_FAULT_KINDS } from "../../src/testing/sim/record-plan.js";
+import { LOCK_FAULT_KINDS } from "../../src/testing/sim/lock-plan.js";
 import { useFastAbort, useRealAbort } from "./fast-abort.js";
 import { rejections } from "./rejections.js";
 
@@ -43,7 +44,8 @@ describe("plans", () => {
         expect(fault.t + fault.dur).toBeLessThan(plan.healAtMs);
       }
     }
-    expect(kinds.size).toBe(FAULT_KINDS.length + ETCD_FAULT_KINDS.length + RECORD_FAULT_KINDS.length);
+    const drawn = [FAULT_KINDS, ETCD_FAULT_KINDS, RECORD_FAULT_KINDS, LOCK_FAULT_KINDS];
+    expect(kinds.size).toBe(drawn.flat().length);
     expect(stores.size).toBe(STORE_KINDS.length);
   });
 });
@@ -99,7 +101,7 @@ describe("simulation", () => {
 });
 
 describe("a planted violation", () => {
-  /** Terms that answer "held" for ever, as a flag that nobody clears would. */
+  /** Terms that answer "held" forever, as a flag that nobody clears would. */
   const planted: SubjectFactory = (options) => {
     const election = new Election(options);
     election.on("elected", ({ term }) =>

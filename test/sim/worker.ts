@@ -1,6 +1,6 @@
 /** Runs batches of seeds for the runner, in a process of its own. */
 import { planOf, simulate } from "../../src/testing/sim/index.js";
-import type { CronCounts, Outcome, Rule, StoreKind, SubjectKind } from "../../src/testing/sim/index.js";
+import type { CronCounts, SimResult, Rule, StoreKind, SubjectKind } from "../../src/testing/sim/index.js";
 import { useFastAbort, useRealAbort } from "./fast-abort.js";
 import { rejections } from "./rejections.js";
 
@@ -37,7 +37,7 @@ export interface BatchResult {
 }
 
 async function runBatch(batch: Batch): Promise<BatchResult> {
-  const outcomes: Outcome[] = [];
+  const outcomes: SimResult[] = [];
   const failures: Failure[] = [];
   let twice = 0;
   for (let seed = batch.from; seed < batch.from + batch.count; seed++) {

@@ -43,7 +43,7 @@ export class Bench {
 }
 
 /**
- * Candidates that stand for ever. `held` goes from true to false once in a
+ * Candidates that stand forever. `held` goes from true to false once in a
  * term, so two terms overlap exactly if one is held when another begins.
  */
 export class Contest {

@@ -5,13 +5,13 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { GrpcEtcdClient } from "../../src/backends/etcd/client/grpc-client.js";
 import { makeCertificates, makeSigningKey, signedTokens } from "./certificates.js";
 import { etcdCommand } from "./etcd-command.js";
+import { freePorts } from "./free-ports.js";
 import { parseEndpoint, type TlsFiles } from "../../src/backends/etcd/client/endpoint.js";
 
 export { hasEtcd } from "./etcd-command.js";
@@ -244,17 +244,4 @@ export class EtcdServer {
 
 export function etcdctlEnv(): NodeJS.ProcessEnv {
   return { PATH: process.env["PATH"], HOME: process.env["HOME"], ETCDCTL_API: "3" };
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, "127.0.0.1");
-      await new Promise((resolve) => server.once("listening", resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

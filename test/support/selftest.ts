@@ -1,13 +1,13 @@
 /**
- * Judges the judge: histories with one fault each, all of which it must find,
+ * Judges the checkHistory: histories with one fault each, all of which it must find,
  * and legal ones, of which it must find none.
  */
-import type { Verdict } from "../../src/testing/race/checker.js";
+import type { HistoryCheck } from "../../src/testing/race/checker.js";
 import type { Line } from "../../src/testing/race/history.js";
 import { parseLine } from "../../src/testing/race/history.js";
 import type { Violation } from "../../src/testing/race/rules.js";
 
-type Judge = (history: readonly Line[]) => Verdict;
+type Checker = (history: readonly Line[]) => HistoryCheck;
 /** Instants are written in milliseconds. */
 type Raw = Record<string, string | number>;
 
@@ -192,7 +192,7 @@ class Legal {
     const token = this.#token;
     this.#lines.push(leading(inc, token, this.#now));
     if (random() < 0.1) this.#singleAnswer(inc, token);
-    else this.#office(inc, token, this.#now + random() * 2000);
+    else this.#lead(inc, token, this.#now + random() * 2000);
     this.#lines.push(line("fault", { inc, kind: "stop", t0: ns(this.#now), t1: ns(this.#now + 1) }));
     this.#aftermath(slot, inc, token);
   }
@@ -202,7 +202,7 @@ class Legal {
     this.#now += 0.01;
   }
 
-  #office(inc: string, token: number, end: number): void {
+  #lead(inc: string, token: number, end: number): void {
     const random = this.#random;
     for (let at = this.#now; at < end; at = this.#now + 20 + random() * 200) {
       const to = Math.min(end, at + 1 + random() * 600);
@@ -234,21 +234,21 @@ class Legal {
   }
 }
 
-export function selftest(judge: Judge, legal = 2000): { code: number; text: string } {
+export function selftest(checkHistory: Checker, legal = 2000): { code: number; text: string } {
   const problems: string[] = [];
   let terms = 0;
   for (const [what, rule, history] of BAD) {
-    const found = judge(history).violations.map((violation) => violation.rule);
+    const found = checkHistory(history).violations.map((violation) => violation.rule);
     if (!found.includes(rule))
       problems.push(`missed ${rule}: ${what} (found: ${found.join(", ") || "nothing"})`);
   }
   for (let seed = 0; seed < legal; seed++) {
-    const { violations, metrics } = judge(new Legal(seed).history());
+    const { violations, metrics } = checkHistory(new Legal(seed).history());
     terms += metrics.terms;
     for (const { rule, detail } of violations)
       problems.push(`false alarm in legal history ${seed}: ${rule}: ${detail}`);
   }
-  const quiet = judge([]).inconclusive.length > 0;
+  const quiet = checkHistory([]).inconclusive.length > 0;
   if (!quiet) problems.push("an empty history was taken for a good one");
   const text = `${BAD.length} bad histories, ${legal} legal ones (${terms} terms): ${problems.length} mistakes`;
   return { code: problems.length > 0 ? 1 : 0, text: [...problems.slice(0, 20), text].join("\n") };

@@ -20,13 +20,13 @@ import type { CallLimits, EtcdClient, KeyValue } from "./client.js";
 import { EtcdError } from "./client/errors.js";
 import { EtcdHold } from "./hold.js";
 import { Keys } from "./keys.js";
-import { KeyLayout, type Layout, QueueLayout, type Standing } from "./layouts.js";
+import { KeyLayout, type Layout, QueueLayout, type CampaignAttempt } from "./layouts.js";
 import { LeasePool } from "./lease-pool.js";
 import { listElections } from "./list.js";
 import { observeLeader } from "./observe.js";
 import { releaseClaim } from "./release-claim.js";
 import { EtcdRecords } from "./records.js";
-import type { Seat } from "./seat.js";
+import type { CandidateKey } from "./candidate-key.js";
 import type { SharedLease } from "./shared-lease.js";
 
 /** How keys are laid out: `queue` as etcdctl and Go do, `key` as one key for all. */
@@ -61,10 +61,10 @@ export class EtcdBackend implements BackendWithRecords {
   readonly #layout: Layout;
   readonly #keys: Keys;
   readonly #leases: LeasePool;
-  /** Under way, each with what stops it. */
+  /** Campaigns under way, each with the controller that stops it. */
   readonly #campaigns = new Map<AbortController, Promise<unknown>>();
-  /** Whether we may keep cards: a role for the election's own keys alone does not allow it. */
-  #cards = true;
+  /** Whether we may write identity keys: a role for the election's own keys alone does not allow it. */
+  #identityKeys = true;
   #closed: Promise<void> | undefined;
 
   constructor(parts: EtcdBackendParts) {
@@ -102,34 +102,39 @@ export class EtcdBackend implements BackendWithRecords {
   async #campaign(candidacy: Candidacy, { wait, signal, seen }: CampaignOptions): Promise<Hold | null> {
     const { election, candidate, ttlMs, value, attemptMs } = candidacy;
     const limits: CallLimits = { signal, limitMs: attemptMs };
-    const key = (leaseHex: string): string => this.#layout.seatKey(election, leaseHex);
-    const { seat, lease } = await this.#leases.seat({ election, candidate, ttlMs, key, seen }, limits);
+    const key = (leaseHex: string): string => this.#layout.keyName(election, leaseHex);
+    const { candidateKey, lease } = await this.#leases.createKey(
+      { election, candidate, ttlMs, key, seen },
+      limits,
+    );
     try {
-      const won = await this.#stand({ client: this.#client, seat, lease, value, wait, limits });
+      const won = await this.#join({ client: this.#client, candidateKey, lease, value, wait, limits });
       signal.throwIfAborted();
-      if (seat.lost !== undefined) throw seat.lost;
-      if (won && seat.token !== undefined)
-        return new EtcdHold(this.#client, seat, seat.token, lease, attemptMs);
-      await this.#withdraw(seat, lease);
+      if (candidateKey.lost !== undefined) throw candidateKey.lost;
+      if (won && candidateKey.token !== undefined)
+        return new EtcdHold(this.#client, candidateKey, candidateKey.token, lease, attemptMs);
+      await this.#withdraw(candidateKey, lease);
       return null;
     } catch (error) {
       if (error instanceof EtcdError && error.kind === "lost") lease.notFound();
-      await this.#withdraw(seat, lease);
+      await this.#withdraw(candidateKey, lease);
       throw error;
     }
   }
 
-  async #stand(standing: Standing): Promise<boolean> {
-    const { seat } = standing;
-    if (this.#cards) seat.card = this.#keys.card(seat.election, seat.lease);
+  async #join(attempt: CampaignAttempt): Promise<boolean> {
+    const { candidateKey } = attempt;
+    if (this.#identityKeys)
+      candidateKey.identityKey = this.#keys.identity(candidateKey.election, candidateKey.lease);
     try {
-      return await this.#layout.stand(standing);
+      return await this.#layout.campaign(attempt);
     } catch (error) {
-      if (seat.card === undefined || seat.token !== undefined || !isForbidden(error)) throw error;
-      // Refused, so certainly not carried out: once more without the card, which is a courtesy.
-      seat.card = undefined;
-      const won = await this.#layout.stand(standing);
-      this.#cards = false;
+      if (candidateKey.identityKey === undefined || candidateKey.token !== undefined || !isForbidden(error))
+        throw error;
+      // Permission denied means nothing was written; retry without the optional identity key.
+      candidateKey.identityKey = undefined;
+      const won = await this.#layout.campaign(attempt);
+      this.#identityKeys = false;
       return won;
     }
   }
@@ -157,19 +162,19 @@ export class EtcdBackend implements BackendWithRecords {
     return listElections(this.#client, this.#keys, nameOf, { signal, limitMs: LIST_MS });
   }
 
-  /** Our own candidates we know; others have left a card, unless another program wrote the key: then it is its lease. */
+  /** The candidate's id: known for our own candidates, read from the identity key for others; else the lease. */
   async #identify(election: string, kv: KeyValue, limits: CallLimits): Promise<string> {
     const fallback = this.#layout.leaderId(election, kv);
     const own = this.#leases.candidateOf(election, kv.lease, kv.createRevision);
-    if (own !== undefined || !this.#cards || kv.lease === 0n) return own ?? fallback;
-    const key = this.#keys.card(election, kv.lease);
+    if (own !== undefined || !this.#identityKeys || kv.lease === 0n) return own ?? fallback;
+    const key = this.#keys.identity(election, kv.lease);
     try {
       const read = { when: [], then: [{ kind: "range", key } as const], otherwise: [] };
-      const card = (await this.#client.transaction(read, limits)).results[0]?.kvs[0];
-      return card?.lease === kv.lease ? card.value : fallback;
+      const identity = (await this.#client.transaction(read, limits)).results[0]?.kvs[0];
+      return identity?.lease === kv.lease ? identity.value : fallback;
     } catch (error) {
       if (!isForbidden(error)) throw error;
-      this.#cards = false;
+      this.#identityKeys = false;
       return fallback;
     }
   }
@@ -181,16 +186,16 @@ export class EtcdBackend implements BackendWithRecords {
 
   async #close(): Promise<void> {
     for (const stop of this.#campaigns.keys()) stop.abort(closed());
-    await Promise.allSettled(this.#campaigns.values()); // each takes its key away first
+    await Promise.allSettled(this.#campaigns.values()); // each removes its key first
     await this.#leases.close(CLOSE_MS);
     if (this.#ownsClient) await this.#client[Symbol.asyncDispose]();
   }
 
-  /** Leaves the queue; if etcd cannot be asked now, the lease sees to it later, or its end does. */
-  async #withdraw(seat: Seat, lease: SharedLease): Promise<void> {
+  /** Leaves the queue. If etcd cannot be reached now, the key is removed later, or expires with the lease. */
+  async #withdraw(candidateKey: CandidateKey, lease: SharedLease): Promise<void> {
     const never = new AbortController().signal;
     await bounded(this.#clock, WITHDRAW_MS, never, "leaving the election", (signal) =>
-      lease.vacate(seat, signal, WITHDRAW_MS),
+      lease.remove(candidateKey, signal, WITHDRAW_MS),
     ).catch(() => {});
   }
 

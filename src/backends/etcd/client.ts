@@ -1,10 +1,10 @@
 /**
- * The narrow door between the etcd room and etcd. The gRPC client in `client/`
- * stands behind it, and so can the simulator, so that what is proved there is
- * the code that runs here.
+ * The interface between the etcd backend and etcd. The gRPC client in `client/`
+ * implements it, and so does the simulator, which therefore runs the same
+ * backend code as production.
  *
  * Keys and values are text. int64 is `bigint` throughout: lease ids and
- * revisions beyond 2^53 are exact. Nothing behind this door retries a request
+ * revisions beyond 2^53 are exact. An implementation never retries a request
  * that may have been carried out: a throw means "unknown", unless the error is
  * an {@link EtcdError} that says more.
  */
@@ -14,7 +14,7 @@ import type { Stop } from "../../kit/stop.js";
 export interface CallLimits {
   readonly signal: Stop;
   readonly limitMs: number;
-  /** What others depend on does not queue behind them: renewals. */
+  /** Does not wait for a free slot: for renewals, on which other calls depend. */
   readonly urgent?: boolean;
 }
 
@@ -103,9 +103,9 @@ export interface WatchRequest {
   readonly key: string;
   readonly rangeEnd?: string;
   /**
-   * First revision to be told of. Without it: from the moment on at which the
-   * watch stands, of which the sink is told. A server catches up on the past in
-   * its own time (etcd: ten times a second); only from now on is it prompt.
+   * First revision to report. Without it: from the revision at which the server
+   * creates the watch, reported as `created`. A server delivers past events with
+   * a delay (etcd: ten times a second), new ones at once.
    */
   readonly startRevision?: bigint;
   /** Which events to leave out at the server. */
@@ -120,8 +120,8 @@ export interface WatchEvent {
 
 /** What is told of a watch. */
 export type WatchNotice =
-  /** The watch stands: all that happens after this revision will be told. Only if it was begun without one. */
-  | { readonly kind: "standing"; readonly revision: bigint }
+  /** The watch was created: all changes after this revision are reported. Only if it began without a start revision. */
+  | { readonly kind: "created"; readonly revision: bigint }
   | { readonly kind: "events"; readonly events: readonly WatchEvent[] }
   /** History up to this revision is gone; what happened must be read. The watch is over. */
   | { readonly kind: "compacted"; readonly revision: bigint }

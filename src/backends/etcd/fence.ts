@@ -1,10 +1,10 @@
 /**
- * A fence in etcd itself: changes of any keys, in one transaction that only goes
- * through while the leader's own key still has the create revision that is its
- * token. The store decides, at the moment of the write.
+ * A fence in etcd itself: changes of any keys, in one transaction that succeeds
+ * only while the leader's own key still has the create revision that is its
+ * token. etcd decides at the moment of the write.
  *
- * The highest token that wrote is kept beside, so that a leader of the past is
- * told who came after it, even when nobody stands any more.
+ * The highest token that wrote is stored too, so that the error for an old
+ * leader names the newer token even if no candidate is left.
  */
 import { NotLeaderError, StaleLeaderError } from "../../kit/errors.js";
 import type { Bearer, FencedResource, FenceOptions } from "../../seam/fence.js";
@@ -43,8 +43,8 @@ export interface EtcdActs {
 
 const DEFAULT_ATTEMPT_MS = 5_000;
 
-/** Who leads, and who has written last. */
-interface Look {
+/** The leader, and the highest token that wrote. */
+interface FenceState {
   readonly leader: KeyValue | undefined;
   readonly highest: bigint | undefined;
 }
@@ -54,7 +54,7 @@ export class EtcdFence implements FencedResource<EtcdActs> {
   readonly #client: EtcdClient;
   readonly #election: string;
   readonly #layout: Layout;
-  readonly #mark: string;
+  readonly #highestKey: string;
   readonly #limitMs: number;
 
   constructor(options: EtcdFenceOptions) {
@@ -62,7 +62,7 @@ export class EtcdFence implements FencedResource<EtcdActs> {
     this.#client = options.client;
     this.#election = checkName(options.election);
     this.#layout = options.layout === "key" ? new KeyLayout(keys) : new QueueLayout(keys);
-    this.#mark = keys.record(checkName(`fence.etcd.${options.name ?? options.election}`));
+    this.#highestKey = keys.record(checkName(`fence.etcd.${options.name ?? options.election}`));
     this.#limitMs = options.attemptMs ?? DEFAULT_ATTEMPT_MS;
   }
 
@@ -78,17 +78,17 @@ export class EtcdFence implements FencedResource<EtcdActs> {
       { when: [], then: this.#questions(), otherwise: [] },
       limits,
     );
-    const seen = look(before.results);
+    const seen = readState(before.results);
     if (seen.leader?.createRevision !== token) throw refusal(token, this.#election, seen);
     const answer = await this.#client.transaction(
       {
         when: [{ target: "create", key: seen.leader.key, value: token }],
-        then: [{ kind: "put", key: this.#mark, value: token.toString() }, ...changes],
+        then: [{ kind: "put", key: this.#highestKey, value: token.toString() }, ...changes],
         otherwise: this.#questions(),
       },
       limits,
     );
-    if (!answer.succeeded) throw refusal(token, this.#election, look(answer.results));
+    if (!answer.succeeded) throw refusal(token, this.#election, readState(answer.results));
   }
 
   bind(bearer: Bearer): EtcdActs {
@@ -107,16 +107,16 @@ export class EtcdFence implements FencedResource<EtcdActs> {
     const leader = this.#layout.leaderRange(this.#election);
     return [
       { kind: "range", ...leader, sort: "oldest-first", limit: 1, keysOnly: true },
-      { kind: "range", key: this.#mark },
+      { kind: "range", key: this.#highestKey },
     ];
   }
 }
 
-function look(results: readonly { readonly kvs: readonly KeyValue[] }[]): Look {
+function readState(results: readonly { readonly kvs: readonly KeyValue[] }[]): FenceState {
   return { leader: results[0]?.kvs[0], highest: parseToken(results[1]?.kvs[0]?.value) };
 }
 
-function refusal(token: bigint, election: string, { leader, highest }: Look): Error {
+function refusal(token: bigint, election: string, { leader, highest }: FenceState): Error {
   const newest = [leader?.createRevision, highest].reduce<bigint>(
     (most, next) => (next !== undefined && next > most ? next : most),
     token,

@@ -1,9 +1,10 @@
-/** A seat in office, as core sees it. */
+/** The candidate key of a leader, as the law sees it. */
 import type { Reading } from "../../seam/clock.js";
-import type { CallOptions, Extension, Hold, Revocation, Session } from "../../seam/backend.js";
+import type { CallOptions, Extension, Hold, Session } from "../../seam/backend.js";
+import type { Stop } from "../../seam/stop.js";
 import { untilAborted } from "../../kit/wait.js";
 import type { EtcdClient } from "./client.js";
-import type { Seat } from "./seat.js";
+import type { CandidateKey } from "./candidate-key.js";
 import type { SharedLease } from "./shared-lease.js";
 
 export class EtcdHold implements Hold {
@@ -11,19 +12,25 @@ export class EtcdHold implements Hold {
   readonly asked: Reading;
   readonly ttlMs: number;
   readonly #client: EtcdClient;
-  readonly #seat: Seat;
+  readonly #candidateKey: CandidateKey;
   readonly #lease: SharedLease;
   readonly #attemptMs: number;
 
-  constructor(client: EtcdClient, seat: Seat, token: bigint, lease: SharedLease, attemptMs: number) {
+  constructor(
+    client: EtcdClient,
+    candidateKey: CandidateKey,
+    token: bigint,
+    lease: SharedLease,
+    attemptMs: number,
+  ) {
     this.#client = client;
-    this.#seat = seat;
+    this.#candidateKey = candidateKey;
     this.#lease = lease;
     this.#attemptMs = attemptMs;
     this.token = token;
     this.asked = lease.extension.asked;
     this.ttlMs = lease.ttlMs;
-    lease.handedOut(seat);
+    lease.handedOut(candidateKey);
   }
 
   get session(): Session {
@@ -31,19 +38,19 @@ export class EtcdHold implements Hold {
   }
 
   abandon(at: number): void {
-    this.#lease.abandon(this.#seat, at);
+    this.#lease.abandon(this.#candidateKey, at);
   }
 
-  get revoked(): Revocation {
-    return this.#seat;
+  get revoked(): Stop {
+    return this.#candidateKey;
   }
 
   async renew({ signal }: CallOptions): Promise<Extension | "lost"> {
     if (this.#gone) return "lost";
     try {
-      return this.#handOut(await untilAborted(signal, this.#lease.keep(this.#seat)));
+      return this.#handOut(await untilAborted(signal, this.#lease.renewFor(this.#candidateKey)));
     } catch (error) {
-      if (this.#seat.lost !== undefined) return "lost";
+      if (this.#candidateKey.lost !== undefined) return "lost";
       throw error;
     }
   }
@@ -54,7 +61,7 @@ export class EtcdHold implements Hold {
    */
   async proclaim(value: string, { signal }: CallOptions): Promise<Extension | "lost"> {
     if (this.#gone) return "lost";
-    const { key, lease } = this.#seat;
+    const { key, lease } = this.#candidateKey;
     const answer = await this.#client.transaction(
       {
         when: [{ target: "create", key, value: this.token }],
@@ -64,23 +71,23 @@ export class EtcdHold implements Hold {
       { signal, limitMs: this.#attemptMs },
     );
     if (!answer.succeeded) {
-      this.#seat.lose("its key is gone");
+      this.#candidateKey.lose("its key is gone");
       return "lost";
     }
     return this.#handOut(this.#lease.extension);
   }
 
   release({ signal }: CallOptions): Promise<void> {
-    return this.#lease.vacate(this.#seat, signal, this.#attemptMs);
+    return this.#lease.remove(this.#candidateKey, signal, this.#attemptMs);
   }
 
   get #gone(): boolean {
-    return this.#seat.lost !== undefined || this.#seat.state === "left";
+    return this.#candidateKey.lost !== undefined || this.#candidateKey.state === "left";
   }
 
   #handOut(extension: Extension): Extension | "lost" {
     if (this.#gone) return "lost";
-    this.#seat.handedOut = extension.asked.now;
+    this.#candidateKey.handedOut = extension.asked.now;
     return extension;
   }
 }

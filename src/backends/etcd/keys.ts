@@ -8,10 +8,11 @@ import type { KeyValue } from "./client.js";
 /** Records are kept apart from elections, so that neither can be taken for the other. */
 const RECORDS = "conclave.records/";
 /**
- * Who a candidate is, beside its key: Go's layout has room for a value only.
- * Attached to the same lease, written and removed in the same transactions.
+ * Identity keys hold the candidates' ids: Go's layout has no place for an id
+ * next to the value. Each is attached to the candidate's lease, and written and
+ * removed in the same transactions as the candidate's key.
  */
-const CARDS = "conclave.candidates/";
+const IDENTITIES = "conclave.candidates/";
 
 const HEX_LEASE = /^[0-9a-f]{1,16}$/;
 
@@ -32,7 +33,7 @@ export class Keys {
 
   /** Key of the election itself, for the layout of one key. */
   election(name: string): string {
-    if ([RECORDS, CARDS].some((taken) => `${name}/`.startsWith(taken))) {
+    if ([RECORDS, IDENTITIES].some((taken) => `${name}/`.startsWith(taken))) {
       throw invalid(`election name ${JSON.stringify(name)} is taken by this library; choose another`);
     }
     return this.#root + name;
@@ -44,9 +45,9 @@ export class Keys {
     return { key: `${key}/`, rangeEnd: `${key}0` }; // "0" follows "/"
   }
 
-  /** Key of the candidate's card. */
-  card(name: string, lease: bigint): string {
-    return `${this.#root}${CARDS}${hex(lease)}/${name}`;
+  /** The candidate's identity key. */
+  identity(name: string, lease: bigint): string {
+    return `${this.#root}${IDENTITIES}${hex(lease)}/${name}`;
   }
 
   /** All keys below the prefix. */
@@ -59,10 +60,10 @@ export class Keys {
   nameOf(key: string): string | undefined {
     if (!key.startsWith(this.#root)) return undefined;
     const name = key.slice(this.#root.length);
-    return [RECORDS, CARDS].some((taken) => name.startsWith(taken)) ? undefined : name;
+    return [RECORDS, IDENTITIES].some((taken) => name.startsWith(taken)) ? undefined : name;
   }
 
-  /** Name of the election in whose queue this key stands. */
+  /** Name of the election to whose queue this key belongs. */
   queueOf(key: string): string | undefined {
     const slash = key.lastIndexOf("/");
     return HEX_LEASE.test(key.slice(slash + 1)) ? this.nameOf(key.slice(0, Math.max(0, slash))) : undefined;

@@ -1,18 +1,19 @@
 /**
- * Two ways to stand for office. Each decides by a transaction, and only by the
- * answer to the last one it sent: nothing seen before a wait counts after it.
+ * The two key layouts, each with its way to campaign. Both decide by the answer
+ * to the last transaction they sent: what was read before a wait may have
+ * changed meanwhile.
  */
 import { ConclaveError } from "../../kit/errors.js";
 import { untilAborted } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient, KeyValue, Transaction } from "./client.js";
 import { candidateId, hex, type Keys } from "./keys.js";
-import { entry, removal, type Seat } from "./seat.js";
+import { type CandidateKey, joinOperations, removalOf } from "./candidate-key.js";
 import type { SharedLease } from "./shared-lease.js";
-import { Vigil } from "./vigil.js";
+import { PredecessorWatch } from "./predecessor-watch.js";
 
-export interface Standing {
+export interface CampaignAttempt {
   readonly client: EtcdClient;
-  readonly seat: Seat;
+  readonly candidateKey: CandidateKey;
   readonly lease: SharedLease;
   readonly value: string;
   readonly wait: boolean;
@@ -21,14 +22,14 @@ export interface Standing {
 
 export interface Layout {
   readonly succession: "fifo" | "unordered";
-  seatKey(election: string, leaseHex: string): string;
-  /** In office (`true`), or, without waiting, not (`false`). */
-  stand(standing: Standing): Promise<boolean>;
+  keyName(election: string, leaseHex: string): string;
+  /** `true`: this candidate leads. `false`, only without waiting: another one does. */
+  campaign(attempt: CampaignAttempt): Promise<boolean>;
   /** Where to look for the leader. */
   leaderRange(election: string): { readonly key: string; readonly rangeEnd?: string };
   /** The election that a key belongs to; `undefined` if it is no candidate's. */
   electionOf(key: string): string | undefined;
-  /** How the leader is called whose key this is. */
+  /** Display name of the key's owner. */
   leaderId(election: string, kv: KeyValue): string;
 }
 
@@ -41,7 +42,7 @@ export class QueueLayout implements Layout {
     this.#keys = keys;
   }
 
-  seatKey(election: string, leaseHex: string): string {
+  keyName(election: string, leaseHex: string): string {
     return this.#keys.queue(election).key + leaseHex;
   }
 
@@ -57,84 +58,93 @@ export class QueueLayout implements Layout {
     return candidateId(this.#keys.queue(election).key, kv);
   }
 
-  async stand(standing: Standing): Promise<boolean> {
-    if (!standing.wait) return this.#tryEnter(standing);
-    const vigil = new Vigil(standing.client, standing.seat, standing.limits.signal);
+  async campaign(attempt: CampaignAttempt): Promise<boolean> {
+    if (!attempt.wait) return this.#tryEnter(attempt);
+    const watch = new PredecessorWatch(attempt.client, attempt.candidateKey, attempt.limits.signal);
     try {
-      await this.#await(standing, vigil);
+      await this.#await(attempt, watch);
       return true;
     } finally {
-      vigil.end();
+      watch.end();
     }
   }
 
-  async #await(standing: Standing, vigil: Vigil): Promise<void> {
-    const { seat, lease, limits } = standing;
-    let ahead = await this.#enter(standing);
-    const queue = this.#keys.queue(seat.election);
-    while (ahead !== undefined) {
-      this.leaderId(seat.election, ahead);
-      seat.met(ahead);
-      await vigil.keep(ahead);
+  async #await(attempt: CampaignAttempt, watch: PredecessorWatch): Promise<void> {
+    const { candidateKey, lease, limits } = attempt;
+    let predecessor = await this.#enter(attempt);
+    const queue = this.#keys.queue(candidateKey.election);
+    while (predecessor !== undefined) {
+      this.leaderId(candidateKey.election, predecessor);
+      candidateKey.seenAhead(predecessor);
+      await watch.untilChanged(predecessor);
       if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
-      ahead = await lease.turns.ahead(seat, seat.token!, queue, limits);
+      predecessor = await lease.predecessorLookup.find(candidateKey, candidateKey.token!, queue, limits);
     }
   }
 
-  /** Joins the queue, and sees in the same transaction who stands before us; `undefined`: nobody, we lead. */
-  async #enter({ client, seat, lease, value, limits }: Standing): Promise<KeyValue | undefined> {
-    const range = this.#keys.queue(seat.election);
+  /** Joins the queue and reads the predecessor in the same transaction; `undefined`: there is none, we lead. */
+  async #enter({
+    client,
+    candidateKey,
+    lease,
+    value,
+    limits,
+  }: CampaignAttempt): Promise<KeyValue | undefined> {
+    const range = this.#keys.queue(candidateKey.election);
     for (;;) {
       await untilAborted(limits.signal, lease.fresh());
-      seat.sent = true;
+      candidateKey.sent = true;
       const answer = await client.transaction(
         {
-          when: [{ target: "create", key: seat.key, value: 0n }],
+          when: [{ target: "create", key: candidateKey.key, value: 0n }],
           then: [
-            ...entry(seat, value),
+            ...joinOperations(candidateKey, value),
             { kind: "range", ...range, sort: "newest-first", limit: 2, keysOnly: true },
           ],
-          otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
+          otherwise: [{ kind: "range", key: candidateKey.key, keysOnly: true }],
         },
         limits,
       );
       if (answer.succeeded) {
-        seat.entered(answer.revision);
-        const [own, ahead] = answer.results.at(-1)?.kvs ?? [];
-        if (own?.createRevision === answer.revision) return ahead;
-        throw new ConclaveError("unavailable", `etcd did not show the key it wrote for "${seat.election}"`);
+        candidateKey.created(answer.revision);
+        const [own, predecessor] = answer.results.at(-1)?.kvs ?? [];
+        if (own?.createRevision === answer.revision) return predecessor;
+        throw new ConclaveError(
+          "unavailable",
+          `etcd did not show the key it wrote for "${candidateKey.election}"`,
+        );
       }
-      await removeRelic({ client, seat, limits }, answer.results[0]?.kvs[0]);
+      await removeLeftover({ client, candidateKey, limits }, answer.results[0]?.kvs[0]);
     }
   }
 
-  /** Takes the office only if nobody stands: without waiting there is no place in the queue to disturb. */
-  async #tryEnter({ client, seat, lease, value, limits }: Standing): Promise<boolean> {
-    const range = this.#keys.queue(seat.election);
+  /** Creates the key only if the queue is empty: a candidate that does not wait must not make others queue behind it. */
+  async #tryEnter({ client, candidateKey, lease, value, limits }: CampaignAttempt): Promise<boolean> {
+    const range = this.#keys.queue(candidateKey.election);
     await untilAborted(limits.signal, lease.fresh());
-    seat.sent = true;
+    candidateKey.sent = true;
     const answer = await client.transaction(
       {
         when: [{ target: "create", ...range, value: 0n }],
-        then: entry(seat, value),
+        then: joinOperations(candidateKey, value),
         otherwise: [{ kind: "range", ...range, sort: "oldest-first", limit: 1, keysOnly: true }],
       },
       limits,
     );
     if (answer.succeeded) {
-      seat.entered(answer.revision);
+      candidateKey.created(answer.revision);
       return true;
     }
-    seat.sent = false; // certainly not written
+    candidateKey.sent = false; // certainly not written
     const leader = answer.results[0]?.kvs[0];
-    if (leader !== undefined) this.leaderId(seat.election, leader);
-    seat.met(leader);
-    if (leader?.key === seat.key) await removeRelic({ client, seat, limits }, leader);
+    if (leader !== undefined) this.leaderId(candidateKey.election, leader);
+    candidateKey.seenAhead(leader);
+    if (leader?.key === candidateKey.key) await removeLeftover({ client, candidateKey, limits }, leader);
     return false;
   }
 }
 
-/** One key, created if absent, under a lease: what hand-written programs do. Whoever is quickest follows. */
+/** One key, created if absent, under a lease, as hand-written programs do. The fastest candidate leads next. */
 export class KeyLayout implements Layout {
   readonly succession = "unordered";
   readonly #keys: Keys;
@@ -143,7 +153,7 @@ export class KeyLayout implements Layout {
     this.#keys = keys;
   }
 
-  seatKey(election: string): string {
+  keyName(election: string): string {
     return this.#keys.election(election);
   }
 
@@ -159,66 +169,66 @@ export class KeyLayout implements Layout {
     return hex(kv.lease);
   }
 
-  async stand(standing: Standing): Promise<boolean> {
-    const vigil = new Vigil(standing.client, standing.seat, standing.limits.signal);
+  async campaign(attempt: CampaignAttempt): Promise<boolean> {
+    const watch = new PredecessorWatch(attempt.client, attempt.candidateKey, attempt.limits.signal);
     try {
-      return await this.#stand(standing, vigil);
+      return await this.#campaign(attempt, watch);
     } finally {
-      vigil.end();
+      watch.end();
     }
   }
 
-  async #stand(standing: Standing, vigil: Vigil): Promise<boolean> {
-    const { client, seat, lease, value, wait, limits } = standing;
+  async #campaign(attempt: CampaignAttempt, watch: PredecessorWatch): Promise<boolean> {
+    const { client, candidateKey, lease, value, wait, limits } = attempt;
     const take: Transaction = {
-      when: [{ target: "create", key: seat.key, value: 0n }],
-      then: entry(seat, value),
-      otherwise: [{ kind: "range", key: seat.key, keysOnly: true }],
+      when: [{ target: "create", key: candidateKey.key, value: 0n }],
+      then: joinOperations(candidateKey, value),
+      otherwise: [{ kind: "range", key: candidateKey.key, keysOnly: true }],
     };
     for (;;) {
       await untilAborted(limits.signal, lease.fresh());
-      seat.sent = true;
+      candidateKey.sent = true;
       const answer = await client.transaction(take, limits);
       if (answer.succeeded) {
-        seat.entered(answer.revision);
+        candidateKey.created(answer.revision);
         return true;
       }
-      seat.sent = false; // certainly not written
+      candidateKey.sent = false; // certainly not written
       const holder = answer.results[0]?.kvs[0];
-      if (holder === undefined) throw contradiction(seat);
-      seat.met(holder);
-      if (holder.lease === seat.lease) await removeRelic({ client, seat, limits }, holder);
+      if (holder === undefined) throw contradiction(candidateKey);
+      candidateKey.seenAhead(holder);
+      if (holder.lease === candidateKey.lease) await removeLeftover({ client, candidateKey, limits }, holder);
       else if (!wait) return false;
-      else await vigil.keep(holder);
+      else await watch.untilChanged(holder);
     }
   }
 }
 
-/** In one transaction a key cannot both be there and not. */
-function contradiction(seat: Seat): ConclaveError {
+/** One transaction cannot report a key as both present and absent. */
+function contradiction(candidateKey: CandidateKey): ConclaveError {
   return new ConclaveError(
     "unavailable",
-    `etcd contradicts itself about the key of election "${seat.election}"; asking again`,
+    `etcd contradicts itself about the key of election "${candidateKey.election}"; asking again`,
   );
 }
 
 /**
- * A key of ours that no term of ours owns: the put of a campaign that never
- * heard its answer. It is not adopted but removed, guarded by its own create
- * revision: a token is never used twice.
+ * A key on our lease that no term owns: the put of a campaign that never got
+ * its answer. It is removed, guarded by its create revision, and not adopted:
+ * the same token must not be used for two terms.
  */
-async function removeRelic(
-  { client, seat, limits }: Pick<Standing, "client" | "seat" | "limits">,
-  relic: KeyValue | undefined,
+async function removeLeftover(
+  { client, candidateKey, limits }: Pick<CampaignAttempt, "client" | "candidateKey" | "limits">,
+  leftover: KeyValue | undefined,
 ): Promise<void> {
-  if (relic === undefined) throw contradiction(seat);
-  if (relic.lease !== seat.lease) {
+  if (leftover === undefined) throw contradiction(candidateKey);
+  if (leftover.lease !== candidateKey.lease) {
     throw new ConclaveError(
       "conflict",
-      `key ${JSON.stringify(relic.key)} should belong to our lease ${hex(seat.lease)} but is attached to ${hex(relic.lease)}: ` +
+      `key ${JSON.stringify(leftover.key)} should belong to our lease ${hex(candidateKey.lease)} but is attached to ${hex(leftover.lease)}: ` +
         `another program wrote it; remove it or choose another election name`,
     );
   }
-  seat.met(relic);
-  await client.transaction(removal(seat, relic.createRevision), limits);
+  candidateKey.seenAhead(leftover);
+  await client.transaction(removalOf(candidateKey, leftover.createRevision), limits);
 }

@@ -9,7 +9,7 @@ import { ConclaveError } from "../../kit/errors.js";
 import { bounded, untilAborted } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import { hex } from "./keys.js";
-import type { Seat, SeatRequest } from "./seat.js";
+import type { CandidateKey, CandidateKeyRequest } from "./candidate-key.js";
 import { SharedLease } from "./shared-lease.js";
 
 export class LeasePool {
@@ -24,16 +24,16 @@ export class LeasePool {
     this.#clock = clock;
   }
 
-  /** A seat, not yet in the store, on a lease of at least this ttl. */
-  async seat(
-    request: SeatRequest & { readonly ttlMs: number; readonly key: (leaseHex: string) => string },
+  /** A candidate key, not yet in the store, on a lease of at least this ttl. */
+  async createKey(
+    request: CandidateKeyRequest & { readonly ttlMs: number; readonly key: (leaseHex: string) => string },
     limits: CallLimits,
-  ): Promise<{ readonly seat: Seat; readonly lease: SharedLease }> {
+  ): Promise<{ readonly candidateKey: CandidateKey; readonly lease: SharedLease }> {
     const seconds = Math.ceil(request.ttlMs / 1000);
     for (;;) {
       for (const lease of this.#leases.get(seconds) ?? []) {
         if (!lease.serves(request.election)) continue;
-        return { lease, seat: lease.sit(request.key(hex(lease.id)), request) };
+        return { lease, candidateKey: lease.addKey(request.key(hex(lease.id)), request) };
       }
       await untilAborted(limits.signal, this.#grant(seconds, limits.limitMs));
     }

@@ -1,4 +1,4 @@
-/** Which elections there are: those with a candidate. An election that nobody stands in leaves no key. */
+/** Lists the elections that have a candidate. An election without one leaves no key. */
 import type { Listing } from "../../seam/backend.js";
 import { listing, MOST_LISTED } from "../../kit/listing.js";
 import type { CallLimits, EtcdClient } from "./client.js";

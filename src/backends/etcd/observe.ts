@@ -1,16 +1,16 @@
 /**
- * Following who leads. Every leader reported was read as the lowest create
- * revision, linearizably; a watch only says when to read again, or that the
- * same leader has published a new value. So the second candidate is never taken
- * for the leader, and compaction, reconnects and changes of the cluster's leader
- * cost a read, not an answer.
+ * Follows the leader of an election. Every leader reported was read, with a
+ * linearizable read, as the key with the lowest create revision; a watch only
+ * says when to read again, or that the same leader has published a new value. So
+ * the second candidate is never reported as leader, and compaction, reconnects
+ * and changes of the cluster's leader cost an extra read but no wrong answer.
  */
 import type { Leader, ObserveOptions } from "../../seam/backend.js";
 import type { Clock } from "../../seam/clock.js";
 import { onAbort } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient, KeyValue, WatchEvent, WatchNotice, WatchRequest } from "./client.js";
 
-export interface Observation {
+export interface ObserverContext {
   readonly client: EtcdClient;
   readonly clock: Clock;
   readonly range: { readonly key: string; readonly rangeEnd?: string };
@@ -19,10 +19,10 @@ export interface Observation {
 }
 
 export async function* observeLeader(
-  observation: Observation,
+  context: ObserverContext,
   options: ObserveOptions,
 ): AsyncGenerator<Leader | null> {
-  const { client, clock, range, identify } = observation;
+  const { client, clock, range, identify } = context;
   const { signal, pollMs } = options;
   const limits = { signal, limitMs: options.attemptMs };
   while (!signal.aborted) {
@@ -30,7 +30,7 @@ export async function* observeLeader(
     const answer = await client.transaction({ when: [], then: [read], otherwise: [] }, limits);
     let kv = answer.results[0]?.kvs[0];
     const candidate = kv === undefined ? "" : await identify(kv, limits);
-    yield kv === undefined ? null : leaderOf(kv, candidate);
+    yield kv === undefined ? null : leaderFromKey(kv, candidate);
     const startRevision = answer.revision + 1n;
     const request: WatchRequest =
       kv === undefined ? { ...range, startRevision, skip: "deletes" } : { key: kv.key, startRevision };
@@ -43,7 +43,7 @@ export async function* observeLeader(
         const proclaimed = kv && newest(kv, notice.events);
         if (proclaimed === undefined) break;
         kv = proclaimed;
-        yield leaderOf(kv, candidate);
+        yield leaderFromKey(kv, candidate);
       }
     } finally {
       mailbox.close();
@@ -51,7 +51,7 @@ export async function* observeLeader(
   }
 }
 
-function leaderOf(kv: KeyValue, candidate: string): Leader {
+function leaderFromKey(kv: KeyValue, candidate: string): Leader {
   return { candidate, token: kv.createRevision, value: kv.value };
 }
 
@@ -62,7 +62,7 @@ function newest(kv: KeyValue, events: readonly WatchEvent[]): KeyValue | undefin
   return events.at(-1)?.kv;
 }
 
-/** What one watch has told since somebody last asked: as much as matters, however long nobody asks. */
+/** Collects what a watch reports between two reads, merged so that it stays small however long nobody reads. */
 class Mailbox {
   readonly #clock: Clock;
   readonly #signal: AbortSignal;

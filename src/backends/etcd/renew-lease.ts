@@ -1,28 +1,29 @@
 /**
  * One renewal of a lease: a keep-alive, and then linearizable transactions that
- * read the keys of the lease: all of them, unless the store was not written to
- * since they were read. It counts only if all answers carry the same raft term: a deposed cluster leader of older servers can answer
- * keep-alives for a lease that the new one lets expire.
+ * read the keys of the lease: all of them, unless nothing was written to the
+ * store since they were last read. It counts only if all answers carry the same
+ * raft term: in older versions of etcd, a deposed cluster leader can answer
+ * keep-alives for a lease that the new leader lets expire.
  */
 import type { Extension } from "../../seam/backend.js";
 import { readClocks } from "../../kit/clock.js";
 import type { Clock } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
 import type { CallLimits, EtcdClient } from "./client.js";
-import type { Seat } from "./seat.js";
+import type { CandidateKey } from "./candidate-key.js";
 import { inTurn, verifyKeys } from "./verify-keys.js";
 
 export interface RenewLeaseOptions {
   readonly lease: bigint;
   /** Everyone on the lease, asked for after the keep-alive. */
-  seats(): readonly Seat[];
+  candidateKeys(): readonly CandidateKey[];
   /** How many renewals there were before. */
   readonly round: number;
-  /** Some key that may be read, if there is no seat yet. */
+  /** Some key that may be read, if there is no candidate key yet. */
   readonly anyKey: string;
   readonly limits: CallLimits;
-  /** Refused for this seat alone: no renewal counts for it. */
-  denied(seat: Seat, error: unknown): void;
+  /** Refused for this key only: no renewal counts for it. */
+  denied(candidateKey: CandidateKey, error: unknown): void;
 }
 
 export interface Renewal {
@@ -35,22 +36,24 @@ export interface Renewal {
 export async function renewLease(
   client: EtcdClient,
   clock: Clock,
-  { lease, seats, round, anyKey, limits, denied }: RenewLeaseOptions,
+  { lease, candidateKeys, round, anyKey, limits, denied }: RenewLeaseOptions,
 ): Promise<Renewal> {
   const asked = readClocks(clock);
   const { ttl, raftTerm } = await client.leaseKeepAlive(lease, limits);
   // Those that wait without a key of their own (one key for all) have something to look at too: the one they wait for.
-  const looked = inTurn(seats(), round).filter(
+  const looked = inTurn(candidateKeys(), round).filter(
     ({ token, predecessor }) => token !== undefined || predecessor !== undefined,
   );
   const extension = ttl > 0n ? { asked } : undefined;
   const verification = { raftTerm, extension, limits, denied };
   const { present, revision } = await verifyKeys(client, looked, anyKey, verification);
-  // "No such lease" is believed when the cluster agrees that its keys are gone.
+  // "No such lease" is accepted when the cluster agrees that its keys are gone.
   if (extension === undefined && present > 0)
     throw new ConclaveError("unavailable", "etcd denied the lease but still has its keys; asking again");
   // Those that have won meanwhile would be extended with the others, unread.
-  const late = seats().filter((seat) => seat.state === "held" && seat.extension !== extension);
+  const late = candidateKeys().filter(
+    (candidateKey) => candidateKey.state === "held" && candidateKey.extension !== extension,
+  );
   if (extension !== undefined && late.length > 0) await verifyKeys(client, late, anyKey, verification);
   return { extension, revision };
 }

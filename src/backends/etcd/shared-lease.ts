@@ -1,21 +1,21 @@
 /**
- * One etcd lease under many seats: a session that is renewed here, once for all
- * of them, while anybody leads or waits on it.
+ * One etcd lease shared by many candidate keys: a session that is renewed here,
+ * once for all of them, while any candidate leads or waits on it.
  */
 import type { Clock, Reading } from "../../seam/clock.js";
 import type { Extension, Session, SessionFollower } from "../../seam/backend.js";
 import type { Stop } from "../../kit/stop.js";
 import { ConclaveError, describe, isRetriable } from "../../kit/errors.js";
 import { RenewalLoop } from "../../kit/renewal.js";
+import { SessionFollowers } from "../../session/followers.js";
 import { bounded } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import { renewLease } from "./renew-lease.js";
-import { Seat, type SeatRequest } from "./seat.js";
-import { Strays } from "./strays.js";
-import { Turns } from "./turns.js";
-import { Unfollowed } from "./unfollowed.js";
+import { CandidateKey, type CandidateKeyRequest } from "./candidate-key.js";
+import { OrphanedKeys } from "./orphaned-keys.js";
+import { PredecessorLookup } from "./predecessor-lookup.js";
 
-/** With more seats, terms learn of the end of their lease as followers of it, in slices. */
+/** With more candidate keys, terms learn of the end of their lease as its followers, in slices. */
 const TOLD_AT_ONCE = 200;
 
 export interface SharedLeaseOptions {
@@ -31,25 +31,24 @@ export interface SharedLeaseOptions {
 export class SharedLease implements Session {
   readonly id: bigint;
   readonly ttlMs: number;
-  /** Whose turn it is, for all that wait on this lease. */
-  readonly turns: Turns;
+  /** For all candidates that wait on this lease. */
+  readonly predecessorLookup: PredecessorLookup;
   readonly #client: EtcdClient;
   readonly #clock: Clock;
   readonly #retired: (lease: SharedLease) => void;
   readonly #closing = new AbortController();
-  readonly #seats = new Set<Seat>();
-  readonly #strays: Strays;
-  /** One seat for each election: the lease is part of the key. Strays keep theirs until they are swept. */
-  readonly #elections = new Map<string, Seat>();
+  readonly #candidateKeys = new Set<CandidateKey>();
+  readonly #orphans: OrphanedKeys;
+  /** One candidate key for each election: the lease is part of the key. Orphaned keys stay until they are removed. */
+  readonly #elections = new Map<string, CandidateKey>();
   #extension: Extension;
   #renewing: Promise<Extension> | undefined;
   readonly #renewals: RenewalLoop<Extension | undefined>;
-  readonly #followers = new Set<SessionFollower>();
-  readonly #unfollowed: Unfollowed;
+  readonly #followers: SessionFollowers<CandidateKey>;
   #rounds = 0;
   /** The highest revision that the cluster answered with. */
   #revision = 0n;
-  /** Some key this candidate may read, for renewals before any seat is taken. */
+  /** Some key this candidate may read, for renewals before there is a candidate key. */
   #anyKey = "";
   #ended: "lost" | "retired" | undefined;
   #closed: Promise<void> = Promise.resolve();
@@ -57,17 +56,17 @@ export class SharedLease implements Session {
   constructor(options: SharedLeaseOptions) {
     this.#client = options.client;
     this.#clock = options.clock;
-    this.#strays = new Strays({
+    this.#orphans = new OrphanedKeys({
       ...{ client: options.client, clock: options.clock },
       limits: { signal: this.#closing.signal, limitMs: options.ttlMs / 4 },
-      swept: (seat) => this.forget(seat),
+      removed: (candidateKey) => this.forget(candidateKey),
     });
-    this.#unfollowed = new Unfollowed({
+    this.#followers = new SessionFollowers({
       ...{ clock: options.clock, ttlMs: options.ttlMs },
-      seats: () => this.#seats,
-      expired: (seat) => this.#abandon(seat),
+      candidates: () => this.#candidateKeys,
+      expired: (candidateKey) => this.#abandon(candidateKey),
     });
-    this.turns = new Turns(options.client, options.clock);
+    this.predecessorLookup = new PredecessorLookup(options.client, options.clock);
     this.#retired = options.retired;
     this.id = options.id;
     this.ttlMs = options.ttlMs;
@@ -96,24 +95,24 @@ export class SharedLease implements Session {
     return this.#clock.now() - this.#extension.asked.now;
   }
 
-  /** Whether a candidate of this election may use it: a key can be had only once. */
+  /** Whether a candidate of this election may use it: two candidates cannot have the same key. */
   serves(election: string): boolean {
     if (this.ended || this.#elections.has(election)) return false;
-    return this.#seats.size > 0 || this.isFresh;
+    return this.#candidateKeys.size > 0 || this.isFresh;
   }
 
-  sit(key: string, request: SeatRequest): Seat {
-    const seat = new Seat(this.#client, this, key, request);
+  addKey(key: string, request: CandidateKeyRequest): CandidateKey {
+    const candidateKey = new CandidateKey(this.#client, this, key, request);
     this.#anyKey = key;
-    this.#elections.set(request.election, seat);
-    this.#seats.add(seat);
-    return seat;
+    this.#elections.set(request.election, candidateKey);
+    this.#candidateKeys.add(candidateKey);
+    return candidateKey;
   }
 
   /** Our own candidate with this token, if it is one of ours. */
   candidateOf(election: string, token: bigint): string | undefined {
-    const seat = this.#elections.get(election);
-    return seat?.token === token ? seat.candidate : undefined;
+    const candidateKey = this.#elections.get(election);
+    return candidateKey?.token === token ? candidateKey.candidate : undefined;
   }
 
   /** Whether its extension is young enough to build on. */
@@ -125,33 +124,29 @@ export class SharedLease implements Session {
     return this.isFresh ? this.#extension : this.renew();
   }
 
-  /** A newer extension of this seat, by a renewal that read its key: one that began earlier did not. */
-  async keep(seat: Seat): Promise<Extension> {
+  /** A newer extension of this key, by a renewal that read it: a renewal that was already under way may not have. */
+  async renewFor(candidateKey: CandidateKey): Promise<Extension> {
     for (let attempt = 0; attempt <= 2; attempt++) {
-      if (seat.lost !== undefined) throw seat.lost;
-      if (seat.extension !== undefined && seat.extension.asked.now > seat.handedOut) return seat.extension;
+      if (candidateKey.lost !== undefined) throw candidateKey.lost;
+      if (candidateKey.extension !== undefined && candidateKey.extension.asked.now > candidateKey.handedOut)
+        return candidateKey.extension;
       if (attempt < 2) await this.renew();
     }
     throw new ConclaveError(
       "unavailable",
-      `the key of election "${seat.election}" was not read in this renewal; asking again`,
+      `the key of election "${candidateKey.election}" was not read in this renewal; asking again`,
     );
   }
 
   follow(follower: SessionFollower): () => void {
-    this.#followers.add(follower);
-    this.#unfollowed.stop();
-    return () => {
-      this.#followers.delete(follower);
-      this.#watchUnfollowed();
-    };
+    return this.#followers.follow(follower);
   }
 
-  /** A hold was given out on this seat. */
-  handedOut(seat: Seat): void {
-    seat.state = "held";
-    seat.handedOut = this.#extension.asked.now;
-    this.#watchUnfollowed();
+  /** A hold was returned for this key. */
+  handedOut(candidateKey: CandidateKey): void {
+    candidateKey.state = "held";
+    candidateKey.handedOut = this.#extension.asked.now;
+    this.#followers.handedOut();
   }
 
   /** One renewal now, shared with everybody who asks while it is under way. */
@@ -162,18 +157,19 @@ export class SharedLease implements Session {
     return this.#renewing;
   }
 
-  /** Takes the seat's key out of the store. If that fails it is tried again as long as the lease lives. */
-  async vacate(seat: Seat, signal: Stop, limitMs: number): Promise<void> {
-    if (seat.state === "left" && !this.#strays.has(seat)) return;
+  /** Removes the key from the store. If that fails it is tried again as long as the lease lives. */
+  async remove(candidateKey: CandidateKey, signal: Stop, limitMs: number): Promise<void> {
+    if (candidateKey.state === "left" && !this.#orphans.has(candidateKey)) return;
     try {
-      await seat.vacate({ signal, limitMs });
+      await candidateKey.remove({ signal, limitMs });
     } catch (error) {
-      this.#abandon(seat);
+      this.#abandon(candidateKey);
       throw error;
     }
     // With the token unknown, the put itself may still be on its way.
-    if (seat.sent && seat.token === undefined && seat.lost === undefined) this.#abandon(seat);
-    else this.#leave(seat);
+    if (candidateKey.sent && candidateKey.token === undefined && candidateKey.lost === undefined)
+      this.#abandon(candidateKey);
+    else this.#leave(candidateKey);
   }
 
   /** The store answered a write with "no such lease". */
@@ -181,16 +177,17 @@ export class SharedLease implements Session {
     this.#lose("its lease is gone");
   }
 
-  /** Ends it. Revoked, so that nothing is left, unless somebody may still think that it leads. */
+  /** Ends the lease. It is revoked, so that nothing is left, unless a term may still be held on it. */
   close(limitMs: number): Promise<void> {
     if (this.#ended !== undefined) return this.#closed;
     const now = this.#clock.now();
     const held =
-      now < this.#extension.asked.now + this.ttlMs && [...this.#seats].some((seat) => seat.state === "held");
-    const inOffice = held || this.#strays.waiting;
+      now < this.#extension.asked.now + this.ttlMs &&
+      [...this.#candidateKeys].some((candidateKey) => candidateKey.state === "held");
+    const maybeLeading = held || this.#orphans.waiting;
     this.#end("retired");
     this.#tellLost("its lease was given up");
-    if (!inOffice) this.#closed = this.#revoke(limitMs).finally(() => this.#retired(this));
+    if (!maybeLeading) this.#closed = this.#revoke(limitMs).finally(() => this.#retired(this));
     else this.#retired(this);
     return this.#closed;
   }
@@ -215,29 +212,24 @@ export class SharedLease implements Session {
       );
       this.#extension = extension;
       this.#renewals.start(extension.asked.now);
-      this.#tell({ latencyMs: this.#clock.now() - startedAt });
-      void this.#strays.sweep();
+      this.#followers.attempted({ latencyMs: this.#clock.now() - startedAt });
+      void this.#orphans.sweep();
       return extension;
     } catch (error) {
-      this.#tell({ latencyMs: this.#clock.now() - startedAt, error });
-      // Nobody leads by it any more, and nobody may look: kept alive it would bar those who may.
+      this.#followers.attempted({ latencyMs: this.#clock.now() - startedAt, error });
+      // No term is held on it and its keys may not be read: kept alive, the keys would block other candidates.
       if (!isRetriable(error) && this.ageMs > this.ttlMs) void this.close(this.ttlMs / 4);
       throw error;
     }
-  }
-
-  #tell(attempt: { readonly latencyMs: number; readonly error?: unknown }): void {
-    if (this.ended) return;
-    for (const follower of this.#followers) follower.attempted(attempt);
   }
 
   async #extend(limits: CallLimits): Promise<Extension> {
     const known = this.#revision;
     const renewal = await renewLease(this.#client, this.#clock, {
       ...{ lease: this.id, round: this.#rounds++, anyKey: this.#anyKey, limits },
-      // Read after the keep-alive: seats that came meanwhile are among them.
-      seats: () => [...this.#seats],
-      denied: (seat, error) => this.#deny(seat, error),
+      // Read after the keep-alive, so that keys added meanwhile are included.
+      candidateKeys: () => [...this.#candidateKeys],
+      denied: (candidateKey, error) => this.#deny(candidateKey, error),
     });
     if (renewal.revision < known) throw this.#wentBack(known, renewal.revision);
     this.#revision = renewal.revision;
@@ -246,7 +238,7 @@ export class SharedLease implements Session {
     throw new ConclaveError("unavailable", "etcd no longer knows the lease");
   }
 
-  /** Restored from a backup, the store may have keys of this lease that were given back long ago: it is not kept. */
+  /** After a restore from a backup the store may have keys of this lease that were deleted long ago: it is given up. */
   #wentBack(known: bigint, revision: bigint): ConclaveError {
     this.#end("lost");
     this.#tellLost("etcd was restored from a backup");
@@ -257,48 +249,45 @@ export class SharedLease implements Session {
     );
   }
 
-  /** What is asked when a renewal is due; `undefined`: the lease serves nobody and is given up. */
+  /** Called when a renewal is due; `undefined`: no candidate uses the lease and it is given up. */
   async #due(): Promise<Extension | undefined> {
-    if (this.#seats.size > 0 || this.#strays.waiting) return this.renew();
-    await this.close(this.ttlMs / 4); // strays end with it
+    if (this.#candidateKeys.size > 0 || this.#orphans.waiting) return this.renew();
+    await this.close(this.ttlMs / 4); // orphaned keys are deleted with it
     return undefined;
   }
 
-  /** A refusal for this seat alone: the others, and those who lead in them, must not pay for it. */
-  #deny(seat: Seat, error: unknown): void {
-    if (seat.state !== "held") return seat.refuse(error);
-    // Once may be a server that has not heard of our role yet: the renewal does not count, and is tried again.
-    if (++seat.denials < 2) throw new ConclaveError("unavailable", describe(error));
-    seat.deny();
-    this.#abandon(seat);
+  /** Only this key may not be read: terms on other keys go on. */
+  #deny(candidateKey: CandidateKey, error: unknown): void {
+    if (candidateKey.state !== "held") return candidateKey.fail(error);
+    // The first denial may come from a server that does not have our role yet: the renewal is tried again.
+    if (++candidateKey.denials < 2) throw new ConclaveError("unavailable", describe(error));
+    candidateKey.deny();
+    this.#abandon(candidateKey);
   }
 
-  /** The term on this seat is over, and is not released: its key is removed when its lease would have ended. */
-  abandon(seat: Seat, at: number): void {
-    if (seat.state === "held") this.#abandon(seat, at);
+  /** The term on this key ended without a release: the key is removed when its lease would have expired. */
+  abandon(candidateKey: CandidateKey, at: number): void {
+    if (candidateKey.state === "held") this.#abandon(candidateKey, at);
   }
 
-  #watchUnfollowed(): void {
-    if (!this.ended && this.#followers.size === 0) this.#unfollowed.watch();
+  /** No candidate owns the key any more: it has to be removed, not before `from`. */
+  #abandon(candidateKey: CandidateKey, from?: number): void {
+    if (candidateKey.state === "left") return;
+    candidateKey.leave();
+    this.#candidateKeys.delete(candidateKey);
+    this.#orphans.add(candidateKey, from);
   }
 
-  /** The seat is nobody's; its key must go, sooner or later. */
-  #abandon(seat: Seat, from?: number): void {
-    if (seat.state === "left") return;
-    seat.leave();
-    this.#seats.delete(seat);
-    this.#strays.add(seat, from);
+  #leave(candidateKey: CandidateKey): void {
+    candidateKey.leave();
+    this.forget(candidateKey);
   }
 
-  #leave(seat: Seat): void {
-    seat.leave();
-    this.forget(seat);
-  }
-
-  forget(seat: Seat): void {
-    this.#seats.delete(seat);
-    this.#strays.delete(seat);
-    if (this.#elections.get(seat.election) === seat) this.#elections.delete(seat.election);
+  forget(candidateKey: CandidateKey): void {
+    this.#candidateKeys.delete(candidateKey);
+    this.#orphans.delete(candidateKey);
+    if (this.#elections.get(candidateKey.election) === candidateKey)
+      this.#elections.delete(candidateKey.election);
   }
 
   #lose(why: string): void {
@@ -307,19 +296,20 @@ export class SharedLease implements Session {
     this.#tellLost(why);
   }
 
-  /** First those who follow: none of their terms is held any more. */
+  /** Followers first: it ends their terms in one pass. */
   #tellLost(why: string): void {
-    for (const follower of this.#followers) follower.lost();
-    const many = this.#seats.size > TOLD_AT_ONCE;
-    for (const seat of this.#seats) seat.lose(why, many && seat.state === "held" ? "followed" : "told");
+    this.#followers.lost();
+    const many = this.#candidateKeys.size > TOLD_AT_ONCE;
+    for (const candidateKey of this.#candidateKeys)
+      candidateKey.lose(why, many && candidateKey.state === "held" ? "followed" : "told");
   }
 
   #end(how: "lost" | "retired"): void {
     if (this.#ended !== undefined) return;
     this.#ended = how;
     this.#renewals.stop();
-    this.#unfollowed.stop();
-    this.#strays.close();
+    this.#followers.end();
+    this.#orphans.close();
     this.#closing.abort(new ConclaveError("unavailable", "the etcd lease is gone"));
   }
 }

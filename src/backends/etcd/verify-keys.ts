@@ -1,13 +1,13 @@
 /**
- * Are the keys of these seats still in the store, and the keys they wait for? A
- * renewal of the lease counts only for the keys that were seen after it was
- * asked for: a key can vanish while the lease lives on (deleted by hand, restore
- * of a backup), and a watch can miss that.
+ * Checks that these candidate keys are still in the store, and their
+ * predecessors. A renewal of the lease counts only for keys that were read after
+ * it was requested: a key can disappear while the lease lives on (deleted by
+ * hand, restore of a backup), and a watch can miss that.
  */
 import type { Extension } from "../../seam/backend.js";
 import { ConclaveError, isRetriable } from "../../kit/errors.js";
 import type { CallLimits, EtcdClient, KeyValue, Operation, TransactionAnswer } from "./client.js";
-import type { Seat, Sighting } from "./seat.js";
+import type { CandidateKey, LastSeen } from "./candidate-key.js";
 
 /** etcd takes 128 operations in a transaction, unless it was told otherwise. */
 const MOST_OPERATIONS = 120;
@@ -19,15 +19,15 @@ const READ_ALL_WITHIN = 100;
 export interface Verification {
   /** Raft term of the answer that extended the lease: an answer of another term proves nothing about it. */
   readonly raftTerm: bigint;
-  /** What a key that is still there is extended by; `undefined`: nothing, the keys are only counted. */
+  /** The extension for keys that still exist; `undefined`: none, the keys are only counted. */
   readonly extension: Extension | undefined;
   readonly limits: CallLimits;
-  /** Refused for this seat alone: no renewal counts for it. */
-  denied(seat: Seat, error: unknown): void;
+  /** Refused for this key only: no renewal counts for it. */
+  denied(candidateKey: CandidateKey, error: unknown): void;
 }
 
 export interface Verified {
-  /** How many of the seats still have their key. */
+  /** How many of the keys still exist. */
   readonly present: number;
   /** The lowest revision among the answers. */
   readonly revision: bigint;
@@ -36,16 +36,15 @@ export interface Verified {
 }
 
 /**
- * Asks the cluster about all of the seats; `anyKey` is read if there are none.
- * A few are read first. Their answer has the store's revision, and a key that was
- * seen at this revision before is as it was, since every write raises it: it is
- * not read again. All others are, in as many transactions as it takes. Seats
- * whose key is gone are lost by it. If some could not be asked about it throws,
- * after all others were dealt with.
+ * Reads all of the keys; `anyKey` if there are none. A few are read first. Their
+ * answer has the store's revision: a key that was last read at this revision has
+ * not changed, since every write raises it, and is not read again. All others
+ * are, in as many transactions as it takes. Keys that are gone are marked lost.
+ * If some could not be read it throws, after all others were handled.
  */
 export async function verifyKeys(
   client: EtcdClient,
-  seats: readonly Seat[],
+  candidateKeys: readonly CandidateKey[],
   anyKey: string,
   verification: Verification,
 ): Promise<Verified> {
@@ -61,23 +60,25 @@ export async function verifyKeys(
       return undefined;
     }
   };
-  const few = Math.min(MOST_OPERATIONS / 2, Math.ceil(seats.length / READ_ALL_WITHIN));
-  const answer = await verify(seats.slice(0, few).map(questionOf));
-  const others = seats.slice(few);
+  const few = Math.min(MOST_OPERATIONS / 2, Math.ceil(candidateKeys.length / READ_ALL_WITHIN));
+  const answer = await verify(candidateKeys.slice(0, few).map(questionOf));
+  const others = candidateKeys.slice(few);
   const { extension } = verification;
-  const unchanged = (seat: Seat): boolean => extension !== undefined && isUnchanged(seat, answer);
+  const unchanged = (candidateKey: CandidateKey): boolean =>
+    extension !== undefined && isUnchanged(candidateKey, answer);
   let present = 0;
-  for (const seat of others) {
-    if (!unchanged(seat)) continue;
+  for (const candidateKey of others) {
+    if (!unchanged(candidateKey)) continue;
     present++;
-    seat.extension = extension;
+    candidateKey.extension = extension;
   }
-  const parts = present === others.length ? [] : split(others.filter((seat) => !unchanged(seat)));
+  const parts =
+    present === others.length ? [] : split(others.filter((candidateKey) => !unchanged(candidateKey)));
   const work = async (): Promise<void> => {
     for (let part = parts.shift(); part !== undefined; part = parts.shift()) await verify(part);
   };
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, parts.length) }, work));
-  if (failures.length > 0) throw failures[0];
+  throwFailure(failures, verified.length);
   return verified.reduce(
     (all, one) => ({
       present: all.present + one.present,
@@ -87,31 +88,43 @@ export async function verifyKeys(
   );
 }
 
-/** Those that are read whatever the revision come first: each renewal others, so that all are read now and then. */
-export function inTurn(seats: readonly Seat[], round: number): readonly Seat[] {
-  const from = seats.length === 0 ? 0 : (round * Math.ceil(seats.length / READ_ALL_WITHIN)) % seats.length;
-  return [...seats.slice(from), ...seats.slice(0, from)];
+/**
+ * What is not known makes the whole renewal unknown. A refusal concerns one key only, whose owner has been told, also
+ * if it was read by itself: then the renewal counts for the others.
+ */
+function throwFailure(failures: readonly unknown[], verified: number): void {
+  for (const failure of failures) if (isRetriable(failure)) throw failure;
+  if (verified === 0 && failures.length > 0) throw failures[0];
+}
+
+/** Rotates the keys: the first few are read whatever the revision, so each renewal reads others. */
+export function inTurn(candidateKeys: readonly CandidateKey[], round: number): readonly CandidateKey[] {
+  const from =
+    candidateKeys.length === 0
+      ? 0
+      : (round * Math.ceil(candidateKeys.length / READ_ALL_WITHIN)) % candidateKeys.length;
+  return [...candidateKeys.slice(from), ...candidateKeys.slice(0, from)];
 }
 
 /** Whether nothing at all was written since its key was seen, and the key it waits for, by the same server. */
-function isUnchanged({ seen, predecessor }: Seat, answer: TransactionAnswer | undefined): boolean {
+function isUnchanged({ seen, predecessor }: CandidateKey, answer: TransactionAnswer | undefined): boolean {
   if (seen === undefined || answer === undefined || seen.predecessor !== predecessor) return false;
   return seen.revision === answer.revision && seen.connection === answer.connection;
 }
 
-/** What is asked about one seat, and its token before the question: one that joins meanwhile may not have been seen. */
+/** The reads for one key, and its token before them: a key created meanwhile may not be in the answer. */
 interface Question {
-  readonly seat: Seat;
+  readonly candidateKey: CandidateKey;
   readonly token: bigint | undefined;
-  readonly predecessor: Seat["predecessor"];
+  readonly predecessor: CandidateKey["predecessor"];
   readonly operations: readonly Operation[];
 }
 
-/** Never none at all: a transaction without a range would be answered locally. */
-function split(seats: readonly Seat[]): Question[][] {
+/** At least one part, with at least one read: a transaction without a range is answered without asking the cluster. */
+function split(candidateKeys: readonly CandidateKey[]): Question[][] {
   const parts: Question[][] = [[]];
   let operations = 0;
-  for (const question of seats.map(questionOf)) {
+  for (const question of candidateKeys.map(questionOf)) {
     if (operations + question.operations.length > MOST_OPERATIONS) {
       parts.push([]);
       operations = 0;
@@ -122,11 +135,11 @@ function split(seats: readonly Seat[]): Question[][] {
   return parts;
 }
 
-function questionOf(seat: Seat): Question {
-  const { key, token, predecessor } = seat;
+function questionOf(candidateKey: CandidateKey): Question {
+  const { key, token, predecessor } = candidateKey;
   const keys = predecessor === undefined ? [key] : [key, predecessor.key];
   return {
-    seat,
+    candidateKey,
     token,
     predecessor,
     operations: keys.map((each) => ({ kind: "range", key: each, keysOnly: true })),
@@ -151,26 +164,26 @@ async function verifyPart(
   } catch (error) {
     if (isRetriable(error)) throw error;
     const [only] = part.length === 1 ? part : [];
-    if (only !== undefined) verification.denied(only.seat, error);
+    if (only !== undefined) verification.denied(only.candidateKey, error);
     if (part.length < 2) throw error;
-    return verifyApart(client, part, anyKey, verification, error);
+    return verifyApart(client, part, anyKey, verification);
   }
 }
 
-/** A refusal may concern one election alone: the others, and those who lead in them, must not pay for it. */
+/** A refusal may concern one election only: terms of the others must not end because of it. */
 async function verifyApart(
   client: EtcdClient,
   part: readonly Question[],
   anyKey: string,
   verification: Verification,
-  refusal: unknown,
 ): Promise<Verified> {
   const apart = part.map((one) => verifyPart(client, [one], anyKey, verification));
   const settled = await Promise.allSettled(apart);
   const verified = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  const unknown = settled.find((one) => one.status === "rejected" && isRetriable(one.reason));
-  if (unknown?.status === "rejected") throw unknown.reason;
-  if (verified.length === 0) throw refusal;
+  throwFailure(
+    settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : [])),
+    verified.length,
+  );
   const revisions = verified.map(({ revision }) => revision);
   return {
     present: verified.reduce((sum, { present }) => sum + present, 0),
@@ -186,7 +199,7 @@ function assertSameTerm(raftTerm: bigint, answer: TransactionAnswer): void {
   );
 }
 
-/** What the cluster agreed on, against what each seat takes for granted. Returns how many keys are still there. */
+/** Compares the answer with the expected keys and predecessors. Returns how many keys still exist. */
 function compare(
   part: readonly Question[],
   answer: TransactionAnswer,
@@ -194,28 +207,32 @@ function compare(
 ): number {
   let present = 0;
   let at = 0;
-  for (const { seat, token, predecessor, operations } of part) {
+  for (const { candidateKey, token, predecessor, operations } of part) {
     const own = answer.results[at]?.kvs[0];
-    const ahead = operations.length > 1 ? answer.results[at + 1]?.kvs[0] : undefined;
+    const found = operations.length > 1 ? answer.results[at + 1]?.kvs[0] : undefined;
     at += operations.length;
-    // Whatever the revision: after a restore it can be lower than our token, and the key is gone all the same.
+    // The answer's revision is not considered: after a restore it can be lower than our token although the key is gone.
     if (token !== undefined && own?.createRevision === token) {
       present++;
-      seat.denials = 0;
-      if (extension !== undefined) seat.extension = extension;
-      seat.seen = sighting(answer, predecessor);
-    } else if (token !== undefined) seat.lose("its key is gone");
-    if (operations.length > 1) seat.met(ahead);
-    if (operations.length > 1 && seat.predecessor !== undefined && !isStill(seat.predecessor, ahead))
-      seat.ring();
+      candidateKey.denials = 0;
+      if (extension !== undefined) candidateKey.extension = extension;
+      candidateKey.seen = lastSeen(answer, predecessor);
+    } else if (token !== undefined) candidateKey.lose("its key is gone");
+    if (operations.length > 1) candidateKey.seenAhead(found);
+    if (
+      operations.length > 1 &&
+      candidateKey.predecessor !== undefined &&
+      !isStill(candidateKey.predecessor, found)
+    )
+      candidateKey.wake();
   }
   return present;
 }
 
-function sighting(
+function lastSeen(
   { revision, connection }: TransactionAnswer,
-  predecessor: Seat["predecessor"],
-): Sighting | undefined {
+  predecessor: CandidateKey["predecessor"],
+): LastSeen | undefined {
   return connection === undefined ? undefined : { revision, connection, predecessor };
 }
 

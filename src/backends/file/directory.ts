@@ -16,7 +16,7 @@ import { isOwn } from "./node-fs.js";
 export interface DirectoryOptions {
   /** Default: `.local/state/conclave` in the home directory that the password database names. */
   readonly directory?: string | undefined;
-  /** Network file systems are refused: their links, listings and caches break the promises of this room. */
+  /** Network file systems are refused: their links, listings and caches break the guarantees of this backend. */
   readonly allowNetworkFs?: boolean | undefined;
 }
 
@@ -107,7 +107,7 @@ async function privateInside(shared: string): Promise<OpenedDirectory> {
     throw refused(
       `"${inside}" is not a directory: someone put it there; remove it or name another directory`,
     );
-  return safe(inside, stats, "who put it in our way: name another directory");
+  return safe(inside, stats, "who created it: name another directory");
 }
 
 function safe(path: string, stats: BigIntStats, advice: string): OpenedDirectory {
@@ -132,7 +132,7 @@ async function made(directory: string): Promise<BigIntStats> {
 
 /**
  * Not `recursive: true`: where a file system answers ENOENT to every mkdir
- * (/proc does) that option tries for ever in a thread that nothing can stop.
+ * (/proc does) that option tries forever in a thread that nothing can stop.
  */
 async function makeAll(directory: string): Promise<void> {
   try {
@@ -157,7 +157,7 @@ async function demandLocal(directory: string): Promise<void> {
       const kind = NETWORK.get((await statfs(path)).type >>> 0);
       if (kind === undefined) return;
       throw refused(
-        `"${directory}" is on ${kind}, a network file system, where two machines can both believe they lead: ` +
+        `"${directory}" is on ${kind}, a network file system, where two machines could both lead: ` +
           "choose a local disk or a real store; `allowNetworkFs` overrides this",
       );
     } catch (error) {

@@ -8,11 +8,8 @@ const MEANING: Record<string, readonly [ErrorCode, string]> = {
   EACCES: ["forbidden", "check the owner and the mode of the directory"],
   EPERM: ["forbidden", "check the owner and the mode of the directory"],
   EROFS: ["forbidden", "the file system is mounted read-only: choose another directory"],
-  ENOTDIR: [
-    "conflict",
-    "something that is not a directory stands in the way: remove it or choose another directory",
-  ],
-  ELOOP: ["conflict", "a symbolic link stands in the way: remove it or choose another directory"],
+  ENOTDIR: ["conflict", "a component of the path is not a directory: remove it or choose another directory"],
+  ELOOP: ["conflict", "the path contains a symbolic link: remove it or choose another directory"],
   ENAMETOOLONG: ["unsupported", "the path is too long: choose a shorter directory"],
   EXDEV: ["unsupported", "the directory spans two file systems: do not mount anything inside it"],
   ENOTSUP: ["unsupported", "this file system has no hard links: choose a directory on a local disk"],

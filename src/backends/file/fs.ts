@@ -1,7 +1,7 @@
 /**
- * The narrow door between the file room and the file system. The simulator
- * stands behind the same door with a directory listing that is *not* atomic, so
- * what is proved there is the code that runs here.
+ * The interface between the file backend and the file system. The simulator
+ * implements it with a directory listing that is *not* atomic, and so runs the
+ * same backend code as production.
  *
  * Faults are thrown as Node throws them, with a `code` such as `ENOENT`; the
  * store turns them into errors of this library.

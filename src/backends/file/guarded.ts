@@ -8,14 +8,14 @@ import type { DirectoryOptions, OpenedDirectory } from "./directory.js";
 import { lookAgain, openChecked } from "./directory.js";
 
 /** Where a store keeps its records. */
-export interface Room {
+export interface GuardedRoot {
   /** The directory, owner and mode checked now. Made if it is not there. */
   open(): Promise<OpenedDirectory>;
   /** After a write: throws unless the path still leads to the directory that was opened for it. */
   assertSame(opened: OpenedDirectory): Promise<void>;
 }
 
-export class GuardedDirectory implements Room {
+export class GuardedDirectory implements GuardedRoot {
   readonly #options: DirectoryOptions;
   #opened: Promise<OpenedDirectory> | undefined;
 
@@ -52,7 +52,7 @@ export class GuardedDirectory implements Room {
 }
 
 /** A directory that is used as it is: its keeper vouches for it. */
-export function trusted(path: string): Room {
+export function trusted(path: string): GuardedRoot {
   const opened = { path, identity: path };
   return { open: () => Promise.resolve(opened), assertSame: () => Promise.resolve() };
 }

@@ -28,7 +28,7 @@ export interface FileBackendOptions {
    * that act on its behalf). Asked at every write.
    */
   readonly processes?: (() => readonly number[]) | undefined;
-  /** Accept NFS, SMB, FUSE and the like. What this room promises does not hold there. */
+  /** Accept NFS, SMB, FUSE and the like. The guarantees of this backend do not hold there. */
   readonly allowNetworkFs?: boolean | undefined;
   readonly clock?: Clock | undefined;
   /** Another file system behind the same door; `directory` is then used as it is. */
@@ -43,13 +43,13 @@ export function fileBackend(options: FileBackendOptions = {}): BackendWithRecord
   const clock = options.clock ?? systemClock;
   const fs = options.fs ?? nodeFileSystem;
   const { directory, allowNetworkFs } = options;
-  const room =
+  const root =
     options.fs === undefined
       ? new GuardedDirectory({ directory, allowNetworkFs })
       : trusted(directory ?? "/conclave");
   const rule = (options.deadProcessRule ?? true) ? new ProcessRule(options.processes) : undefined;
   const processes = rule?.usable ? rule : undefined;
-  const leases = new FileStore({ fs, clock, room, durability: durabilityOfLease, processes });
+  const leases = new FileStore({ fs, clock, root, durability: durabilityOfLease, processes });
   return recordBackend({
     name: "file",
     guarantees: {
@@ -60,7 +60,7 @@ export function fileBackend(options: FileBackendOptions = {}): BackendWithRecord
       ttl: { minMs: 500, stepMs: 1 },
     },
     leases: textLeases(leases),
-    records: new FileStore({ fs, clock, room, shelf: "records" }),
+    records: new FileStore({ fs, clock, root, subdirectory: "records" }),
     clock,
     wakeJitterMs: WAKE_JITTER_MS,
   });

@@ -53,7 +53,7 @@ export const FIRST = "first";
  */
 const LARGEST_NUMBER = 2n ** 43n;
 
-/** The number a file name stands for; `null` if it is not a record. Only canonical decimals are. */
+/** The number in a file name; `null` if it is not a record. Only canonical decimals are. */
 export function parseNumber(name: string): bigint | null {
   if (!/^[1-9][0-9]*$/.test(name)) return null;
   const number = name.length <= 19 ? BigInt(name) : LARGEST_NUMBER + 1n;
@@ -72,7 +72,7 @@ export function freshNumber(wallMs: number, highestSeen: bigint): bigint {
   if (number <= LARGEST_NUMBER) return number;
   throw new ConclaveError(
     "unsupported",
-    `the wall clock stands at ${wallMs} ms since 1970: set it right, tokens are numbered by it`,
+    `the wall clock is at ${wallMs} ms since 1970: set it right, tokens are numbered by it`,
   );
 }
 
@@ -93,7 +93,7 @@ export function parseListing(names: readonly string[]): Listing {
   return { numbers, first: names.includes(FIRST) };
 }
 
-/** Temp files carry their birth, so that leftovers of killed writers can be told by name. */
+/** Temp files carry their birth, so that leftovers of killed writers can be recognised by name. */
 export function stagingName(wallMs: number, unique: string): string {
   return `${Math.max(0, Math.floor(wallMs))}-${unique}`;
 }

@@ -1,5 +1,5 @@
 /**
- * The dead-process rule: an office may be taken without waiting for its lease
+ * The dead-process rule: leadership may be taken without waiting for its lease
  * if everyone who could act under it is certainly dead.
  *
  * Certain means: the record was written under the same boot of the same kernel,

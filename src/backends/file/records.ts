@@ -71,10 +71,10 @@ export class Records {
 
   /** Makes the directory for a first record. Its name must not vanish with the machine's memory either. */
   async make(): Promise<void> {
-    const shelf = dirname(this.path);
-    await this.#fs.makeDirectory(shelf);
+    const subdirectory = dirname(this.path);
+    await this.#fs.makeDirectory(subdirectory);
     await this.#fs.makeDirectory(this.path);
-    await this.#fs.syncDirectory(shelf);
+    await this.#fs.syncDirectory(subdirectory);
   }
 
   /** `false` = that name is taken, and nothing was written. */
@@ -95,7 +95,7 @@ export class Records {
    * Which writes wait for the disk. A token is the number of an acquiring write;
    * it comes back after a crash of the machine only if no record with that number
    * or a higher one is left. So the *name* of an acquiring write must be on the
-   * disk before the office is taken (its content may be lost: an unreadable
+   * disk before the term begins (its content may be lost: an unreadable
    * record still counts). Renewals and releases hand out no token and need not
    * wait, provided the acquiring record is not pruned before a later name is on
    * the disk: hence the check in `#prune`, one wait in sixteen renewals.

@@ -27,8 +27,8 @@ export class Staging {
   }
 
   /** Writes a temp file and says where. */
-  async put(room: string, id: string, bytes: Uint8Array, durable: boolean): Promise<string> {
-    const directory = join(room, "staging");
+  async put(root: string, id: string, bytes: Uint8Array, durable: boolean): Promise<string> {
+    const directory = join(root, "staging");
     await this.#sweep(directory);
     const path = join(directory, stagingName(this.#clock.wall(), id));
     try {

@@ -1,7 +1,7 @@
 /**
  * Records as numbered files. A record is written to a temp file elsewhere and
  * then linked under the next number: `link` is atomic and refuses a name that
- * exists, so of all who build on one record exactly one succeeds.
+ * exists, so of all writers that build on one record exactly one succeeds.
  */
 import { join } from "node:path";
 import type { CallOptions, Listing } from "../../seam/backend.js";
@@ -10,13 +10,13 @@ import type { Clock } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
 import { listing } from "../../kit/listing.js";
 import { onAbort, sharedController, untilAborted } from "../../kit/wait.js";
-import { Recent } from "../../record/recent.js";
+import { ExpiringMap } from "../../kit/expiring-map.js";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import type { OpenedDirectory } from "./directory.js";
 import { explain } from "./faults.js";
 import { errnoOf } from "./fs.js";
 import type { FileSystem } from "./fs.js";
-import type { Room } from "./guarded.js";
+import type { GuardedRoot } from "./guarded.js";
 import { trusted } from "./guarded.js";
 import { decodeKey, encodeKey, FIRST, freshNumber, parseNumber } from "./names.js";
 import type { Host, ProcessRule } from "./processes.js";
@@ -31,9 +31,9 @@ export interface FileStoreOptions {
   readonly fs: FileSystem;
   readonly clock: Clock;
   /** Where the records live. Opened at every call: it may have been replaced, and a refusal can be mended. */
-  readonly room: string | Room;
+  readonly root: string | GuardedRoot;
   /** Sub-directory of this store's records. Default `elections`. */
-  readonly shelf?: string;
+  readonly subdirectory?: string;
   /** Default: the content of every record. First records always are. */
   readonly durability?: (record: string) => Durability;
   /** Lets holders that are certainly dead be succeeded at once. */
@@ -52,23 +52,23 @@ export class FileStore implements RecordStore {
   readonly abandoned?: (key: string, version: bigint, options: CallOptions) => Promise<boolean>;
   readonly #fs: FileSystem;
   readonly #clock: Clock;
-  readonly #room: Room;
-  readonly #shelf: string;
+  readonly #root: GuardedRoot;
+  readonly #subdirectory: string;
   readonly #durability: (record: string) => Durability;
   readonly #processes: ProcessRule | undefined;
   readonly #staging: Staging;
-  readonly #records: Recent<Records>;
-  readonly #authors: Recent<Author>;
+  readonly #records: ExpiringMap<Records>;
+  readonly #authors: ExpiringMap<Author>;
   readonly #closed = sharedController();
 
   constructor(options: FileStoreOptions) {
-    const { room, processes } = options;
+    const { root, processes } = options;
     this.#fs = options.fs;
     this.#clock = options.clock;
-    this.#records = new Recent(options.clock);
-    this.#authors = new Recent(options.clock);
-    this.#room = typeof room === "string" ? trusted(room) : room;
-    this.#shelf = options.shelf ?? "elections";
+    this.#records = new ExpiringMap(options.clock);
+    this.#authors = new ExpiringMap(options.clock);
+    this.#root = typeof root === "string" ? trusted(root) : root;
+    this.#subdirectory = options.subdirectory ?? "elections";
     this.#durability = options.durability ?? (() => "content");
     this.#staging = new Staging(options.fs, options.clock);
     this.#processes = processes;
@@ -111,7 +111,7 @@ export class FileStore implements RecordStore {
         if (!(await records.link(temp, name))) return null;
         // From here on the record may be seen, so anything but success is "don't know".
         await records.settle({ name, number }, before, durability !== "none");
-        await this.#room.assertSame(opened);
+        await this.#root.assertSame(opened);
       } finally {
         await this.#staging.drop(temp);
       }
@@ -141,7 +141,7 @@ export class FileStore implements RecordStore {
   async list({ signal }: CallOptions): Promise<Listing> {
     const opened = await this.#directory(signal);
     return explain("listing the records", signal, async () => {
-      const folders = await this.#fs.list(join(opened.path, this.#shelf)).catch((error: unknown) => {
+      const folders = await this.#fs.list(join(opened.path, this.#subdirectory)).catch((error: unknown) => {
         if (errnoOf(error) === "ENOENT") return []; // nobody has written yet
         throw error;
       });
@@ -161,12 +161,12 @@ export class FileStore implements RecordStore {
     if (this.#closed.signal.aborted) {
       throw new ConclaveError("state", "the file store is closed; open a new backend");
     }
-    return untilAborted(signal, this.#room.open());
+    return untilAborted(signal, this.#root.open());
   }
 
   async #open(key: string, signal: AbortSignal): Promise<{ records: Records; opened: OpenedDirectory }> {
     const opened = await this.#directory(signal);
-    const path = join(opened.path, this.#shelf, encodeKey(key));
+    const path = join(opened.path, this.#subdirectory, encodeKey(key));
     let records = this.#records.get(key);
     if (records?.path !== path) this.#records.set(key, (records = new Records(this.#fs, path)));
     return { records, opened };
@@ -188,7 +188,7 @@ export class FileStore implements RecordStore {
     // A record under another number than its own was copied there by hand: whose it is, nobody knows.
     const genuine = number === version;
     this.#authors.set(key, { version, id, host: genuine ? host : undefined });
-    return { version, record: genuine ? record : "", mark: `${version}/${id}`, current: true };
+    return { version, record: genuine ? record : "", renewalId: `${version}/${id}`, current: true };
   }
 }
 

@@ -19,11 +19,11 @@ import { recordBackend } from "../../record/backend.js";
 import type { Api } from "./http.js";
 import { checkLeaseName, fields } from "./lease.js";
 import { Leases } from "./leases.js";
-import { Office } from "./office.js";
+import { LeaseWatchAndLabel } from "./lease-watch-and-label.js";
 import { checkLabel } from "./route.js";
 import type { PodLabel } from "./route.js";
 import { LeaseStore } from "./store.js";
-import { isText, TextStore } from "./texts.js";
+import { isRecordLease, RecordLeases } from "./record-leases.js";
 import { TIMING } from "./timing.js";
 
 /** What elections on Kubernetes promise. */
@@ -58,8 +58,8 @@ export class KubernetesBackend implements BackendWithRecords {
   readonly #allLeases: Leases;
   readonly #store: LeaseStore;
   readonly #engine: BackendWithRecords;
-  /** Offices that were not left: an expired one is when its candidate stands again. */
-  readonly #offices = new Map<string, Office>();
+  /** Of terms that were not released: those of an expired term are stopped when its candidate campaigns again. */
+  readonly #watches = new Map<string, LeaseWatchAndLabel>();
 
   constructor(parts: KubernetesParts) {
     const { client, clock, namespace } = parts;
@@ -68,7 +68,7 @@ export class KubernetesBackend implements BackendWithRecords {
     this.#allLeases = leases;
     this.namespace = namespace;
     this.#store = new LeaseStore(clock, leases);
-    this.records = new TextStore(clock, leases);
+    this.records = new RecordLeases(clock, leases);
     this.#engine = recordBackend({
       name: this.name,
       guarantees: GUARANTEES,
@@ -87,19 +87,27 @@ export class KubernetesBackend implements BackendWithRecords {
     await this.#leaveLast(candidacy, options.signal);
     const key = `${election}/${candidate}`;
     const left = (): void => {
-      if (this.#offices.get(key) === office) this.#offices.delete(key);
+      if (this.#watches.get(key) === watch) this.#watches.delete(key);
     };
-    const office = new Office({ clock, store: this.#store, election, candidate, attemptMs, label, left });
-    if (options.wait) office.watch();
+    const watch = new LeaseWatchAndLabel({
+      clock,
+      store: this.#store,
+      election,
+      candidate,
+      attemptMs,
+      label,
+      left,
+    });
+    if (options.wait) watch.watch();
     let hold: Hold | null = null;
     try {
       hold = await this.#engine.campaign(wholeSeconds(candidacy), options);
     } finally {
-      if (hold === null) void office.leave();
+      if (hold === null) void watch.leave();
     }
     if (hold === null) return null;
-    this.#offices.set(key, office);
-    return office.enter(hold);
+    this.#watches.set(key, watch);
+    return watch.enter(hold);
   }
 
   async release(claim: Claim, options: CallOptions): Promise<"released" | "not-held"> {
@@ -114,7 +122,7 @@ export class KubernetesBackend implements BackendWithRecords {
       const page = await this.#allLeases.list(next, options);
       for (const lease of page.leases) {
         const { name, annotations } = fields(lease["metadata"]);
-        if (typeof name === "string" && !isText(fields(annotations))) names.push(name);
+        if (typeof name === "string" && !isRecordLease(fields(annotations))) names.push(name);
       }
       ({ next } = page);
     } while (next !== undefined && names.length < MOST_LISTED);
@@ -127,17 +135,17 @@ export class KubernetesBackend implements BackendWithRecords {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#offices.values()].map((office) => office.leave()));
-    this.#offices.clear();
+    await Promise.all([...this.#watches.values()].map((watch) => watch.leave()));
+    this.#watches.clear();
     await this.#engine[Symbol.asyncDispose]();
     this.#parts.client.close();
   }
 
-  /** Before standing: ends what an expired term left open, and takes off a label that a crash left on. */
+  /** Before campaigning: ends what an expired term left open, and removes a label left by a crash. */
   async #leaveLast({ election, candidate }: Candidacy, signal: AbortSignal): Promise<void> {
     const key = `${election}/${candidate}`;
-    const last = this.#offices.get(key);
-    this.#offices.delete(key);
+    const last = this.#watches.get(key);
+    this.#watches.delete(key);
     await last?.leave({ signal });
     const { label } = this.#parts;
     if (label === undefined) return;

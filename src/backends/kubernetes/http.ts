@@ -65,7 +65,7 @@ export class ApiClient implements Api {
 
   /**
    * One request, read to its end. Resolves with 2xx, 404, 409 and 422, which
-   * callers judge; anything else throws. A throw means unknown, except where
+   * callers decide; anything else throws. A throw means unknown, except where
    * the error's code says it was refused.
    */
   async json(call: Call, signal: AbortSignal): Promise<Answer> {
@@ -226,7 +226,7 @@ function readAll(response: IncomingMessage, what: string): Promise<string> {
   });
 }
 
-/** Of the body of a refusal only a few hundred characters are told. */
+/** Only the first few hundred characters of an error body are reported. */
 const LARGEST_REFUSAL = 8 * 1024;
 
 /** A refusal that may quote our request. Read as JSON first: escapes would hide a secret from the comparison. */

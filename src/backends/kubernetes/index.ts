@@ -1,6 +1,6 @@
 /**
  * Elections on Kubernetes Leases, by the rules of client-go: Go programs and
- * ours stand in the same election.
+ * ours campaign in the same election.
  */
 import { hostname } from "node:os";
 import type { BackendWithRecords } from "../../seam/backend.js";
@@ -9,8 +9,8 @@ import { systemClock } from "../../kit/clock.js";
 import { invalid } from "../../kit/errors.js";
 import type { Access } from "./access.js";
 import { KubernetesBackend } from "./backend.js";
-import type { KubeConfigLike } from "./handed.js";
-import { handedAccess } from "./handed.js";
+import type { KubeConfigLike } from "./kubeconfig-object.js";
+import { kubeConfigAccess } from "./kubeconfig-object.js";
 import { ApiClient } from "./http.js";
 import type { Environment } from "./incluster.js";
 import { inClusterAccess, isInCluster } from "./incluster.js";
@@ -20,7 +20,7 @@ import type { PodName } from "./route.js";
 import { PodLabel } from "./route.js";
 
 export { GUARANTEES } from "./backend.js";
-export type { KubeConfigLike } from "./handed.js";
+export type { KubeConfigLike } from "./kubeconfig-object.js";
 export type { Environment } from "./incluster.js";
 export { TERM_ANNOTATION } from "./lease.js";
 export { LEADER_LABEL } from "./route.js";
@@ -47,7 +47,7 @@ export interface KubernetesOptions {
   readonly env?: Environment | undefined;
 }
 
-/** Opens a backend. Rejects at once if the configuration cannot be used; the server is first asked when someone stands. */
+/** Opens a backend. Rejects at once if the configuration cannot be used; the server is first contacted by the first campaign. */
 export async function kubernetesBackend(options: KubernetesOptions = {}): Promise<BackendWithRecords> {
   const env = options.env ?? process.env;
   const clock = options.clock ?? systemClock;
@@ -94,7 +94,7 @@ export function podIdentity(env: Environment = process.env): string {
 }
 
 async function accessOf(options: KubernetesOptions, env: Environment): Promise<Access> {
-  if (options.kubeConfig !== undefined) return handedAccess(options.kubeConfig);
+  if (options.kubeConfig !== undefined) return kubeConfigAccess(options.kubeConfig);
   const { kubeconfig, context } = options;
   const named = kubeconfig !== undefined || context !== undefined || (env["KUBECONFIG"] ?? "") !== "";
   if (!named && isInCluster(env)) return inClusterAccess({ env });

@@ -159,7 +159,7 @@ async function decode(source: string, file: string): Promise<unknown> {
     try {
       return JSON.parse(source);
     } catch {
-      // A YAML flow mapping also starts with a brace: let the YAML reader judge.
+      // A YAML flow mapping also starts with a brace: let the YAML reader decide.
     }
   }
   const yaml = await import("yaml").catch((error: unknown) => {
@@ -173,7 +173,7 @@ async function decode(source: string, file: string): Promise<unknown> {
     // A kubeconfig has no use for aliases: a bomb of them is refused.
     return yaml.parse(source, { maxAliasCount: 100, logLevel: "error" });
   } catch (error) {
-    // The parser's message quotes the source, which holds secrets: only the place is told.
+    // The parser's message quotes the source, which holds secrets: only the position is reported.
     const line =
       isObject(error) && Array.isArray(error["linePos"]) && isObject(error["linePos"][0])
         ? error["linePos"][0]["line"]

@@ -40,7 +40,7 @@ export function parseLease(value: unknown): LeaseObject {
 }
 
 /** Everything client-go looks at to see a renewal: a label edit is none. */
-export function markOf({ spec }: LeaseObject): string {
+export function renewalIdOf({ spec }: LeaseObject): string {
   return JSON.stringify([
     holderOf(spec),
     spec["leaseDurationSeconds"] ?? null,
@@ -184,7 +184,7 @@ function assemble(base: LeaseObject | null, at: LeaseName, spec: Fields, term: s
   };
 }
 
-/** Lease names are DNS-1123 subdomains: the election's name is the Lease's, so that others can stand in it. */
+/** Lease names are DNS-1123 subdomains: the election's name is the Lease's, so that other clients can campaign in it. */
 export function checkLeaseName(election: string): string {
   if (
     election.length <= 253 &&

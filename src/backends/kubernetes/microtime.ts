@@ -39,7 +39,7 @@ export function parseMicroTime(value: unknown): number | undefined {
 
 /**
  * Dates are reckoned by hand, in years that begin in March, so that the leap
- * day is the last: `Date` is the door of the clock, which this room has not.
+ * day is the last: `Date` may be used in kit/clock.ts only.
  */
 function daysBefore(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;

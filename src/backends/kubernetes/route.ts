@@ -1,6 +1,6 @@
 /**
  * Routing to the leader: the leading pod carries `conclave/leader=<election>`,
- * so that a Service can select it. The label follows the office; it does not
+ * so that a Service can select it. The label follows leadership; it does not
  * make it. It is put on after the grant and taken off before the release.
  */
 import type { Clock } from "../../seam/clock.js";
@@ -12,7 +12,7 @@ import type { Api } from "./http.js";
 /** The label that the leading pod carries. */
 export const LEADER_LABEL = "conclave/leader";
 const POINTER = `/metadata/labels/${LEADER_LABEL.replace("/", "~1")}`;
-/** One patch may take this long; failed ones are tried again after a pause while the office lasts. */
+/** One patch may take this long; failed ones are tried again after a pause while the term lasts. */
 const PATCH_MS = 5_000;
 const PAUSE_MS = 1_000;
 
@@ -34,7 +34,7 @@ export class PodLabel {
 
   /**
    * Takes the label off if it names this election. Throws if the pod cannot be
-   * patched: called before standing, this shows missing rights before anyone
+   * patched: called before campaigning, this shows missing rights before anyone
    * relies on the route.
    */
   async remove(election: string, signal: AbortSignal): Promise<void> {
@@ -47,7 +47,7 @@ export class PodLabel {
     throw this.#refused(status, body);
   }
 
-  /** Puts the label on, trying until it is on or the office ends. */
+  /** Puts the label on, trying until it is on or the term ends. */
   async add(election: string, signal: AbortSignal): Promise<void> {
     const patch = { metadata: { labels: { [LEADER_LABEL]: checkLabel(election) } } };
     while (!signal.aborted) {
@@ -55,7 +55,7 @@ export class PodLabel {
         const { status } = await this.#patch(patch, "application/merge-patch+json", signal);
         if (status < 300) return;
       } catch {
-        // The route is late, the office is not in danger: try again.
+        // The label is late, but leadership does not depend on it: try again.
       }
       await sleep(this.#clock, PAUSE_MS * (0.5 + this.#clock.random()), signal);
     }

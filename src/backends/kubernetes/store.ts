@@ -2,7 +2,7 @@
  * Leases as records: what client-go's rules say is in `lease.ts`, what the
  * engine asks for is here. While a watch is open and talking, reads are
  * answered from what it delivered: followers cost almost no requests. A record
- * so read may be stale, as the seam allows; every write is judged by the server
+ * so read may be stale, as the seam allows; every write is checked by the server
  * on the version that was read.
  */
 import type { CallOptions } from "../../seam/backend.js";
@@ -11,9 +11,9 @@ import type { Clock } from "../../seam/clock.js";
 import { isConclaveError } from "../../kit/errors.js";
 import { onAbort } from "../../kit/wait.js";
 import type { LeaseRecord } from "../../record/lease.js";
-import { Recent } from "../../record/recent.js";
+import { ExpiringMap } from "../../kit/expiring-map.js";
 import type { Fields, LeaseObject } from "./lease.js";
-import { checkLeaseName, markOf, nextLease, publishedTerm, recordOf, termKey } from "./lease.js";
+import { checkLeaseName, renewalIdOf, nextLease, publishedTerm, recordOf, termKey } from "./lease.js";
 import type { Leases } from "./leases.js";
 import { leasePatch, sameRecord } from "./patch.js";
 import { Watcher } from "./watcher.js";
@@ -21,7 +21,7 @@ import { Watcher } from "./watcher.js";
 /** What this process last learned of one Lease. */
 interface Known {
   lease: LeaseObject | undefined;
-  /** Monotonic instant of learning it. */
+  /** Monotonic time of learning it. */
   at: number;
   watcher: Watcher | undefined;
   /** A write on what was known was refused: whatever the watch delivers, the next read asks the server. */
@@ -30,7 +30,7 @@ interface Known {
   term: { readonly key: string; readonly version: bigint } | undefined;
 }
 
-/** A watch silent for this part of the lease is not believed any more: a renewal should have come. */
+/** A watch silent for this part of the lease is not relied on any more: a renewal should have come. */
 const BELIEVED_SILENCE = 0.5;
 const ASSUMED_TTL_MS = 15_000;
 /** A Role without `patch` is not asked again for this long: updates do, unless someone edits the Lease all the time. */
@@ -39,13 +39,13 @@ const REFUSED_PATCH_MS = 30_000;
 export class LeaseStore implements RecordStore<LeaseRecord> {
   readonly #clock: Clock;
   readonly #leases: Leases;
-  readonly #known: Recent<Known>;
+  readonly #known: ExpiringMap<Known>;
   #noPatchUntil = -Infinity;
 
   constructor(clock: Clock, leases: Leases) {
     this.#clock = clock;
     this.#leases = leases;
-    this.#known = new Recent(clock, ({ watcher }) => watcher !== undefined);
+    this.#known = new ExpiringMap(clock, ({ watcher }) => watcher !== undefined);
   }
 
   async read(key: string, options: CallOptions): Promise<Entry<LeaseRecord> | null> {
@@ -115,7 +115,7 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
     return known;
   }
 
-  /** Whether the watch would have told us by now if the Lease had changed. */
+  /** Whether the watch would have reported a change of the Lease by now. */
   #watched({ watcher, lease }: Known): boolean {
     const silent = watcher?.silentMs;
     if (silent === undefined || lease === undefined) return false;
@@ -217,6 +217,6 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
   /** A term whose token nobody published is known by the version it was first seen at. */
   #entry(known: Known, lease: LeaseObject): Entry<LeaseRecord> {
     const first = known.term?.key === termKey(lease) ? known.term.version : lease.version;
-    return { version: lease.version, record: recordOf(lease, first), mark: markOf(lease) };
+    return { version: lease.version, record: recordOf(lease, first), renewalId: renewalIdOf(lease) };
   }
 }

@@ -1,7 +1,7 @@
 import type { Backend } from "../../seam/backend.js";
 import type { BackendEntry } from "../../seam/entry.js";
 
-/** Two who name the same URL mean the same store, and must not both lead: one for the process. */
+/** The same URL must open the same store, or two candidates could lead: one store per URL in the process. */
 const opened = new Map<string, Promise<Backend>>();
 
 export const memory: BackendEntry = {

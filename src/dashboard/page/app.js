@@ -4,7 +4,7 @@ import { heard, serverNow } from "./clock.js";
 import { demoView } from "./demo.js";
 import { renderDialer, tickDialer } from "./dialer.js";
 import { attr, byId, el, text } from "./dom.js";
-import { renderOffice, tickOffice } from "./office.js";
+import { renderLeadership, tickLeadership } from "./leadership.js";
 import { SidecarModel } from "./sidecar.js";
 import { renderStorage } from "./storage.js";
 import { follow } from "./stream.js";
@@ -29,7 +29,7 @@ addEventListener("hashchange", () => {
   draw();
 });
 
-onAction((action) => void perform(action));
+onAction((action) => void runAction(action));
 requestAnimationFrame(frame);
 
 void follow("/events", {
@@ -78,7 +78,7 @@ function draw() {
   const barred = token === null ? "open the page by the address with the token" : null;
   renderScene(view.scene);
   byId("legend-stopped").hidden = view.storage === null;
-  renderOffice(view);
+  renderLeadership(view);
   renderStorage(view.storage);
   renderCards(view, barred);
   renderTimeline(view, serverNow());
@@ -93,7 +93,7 @@ function draw() {
 /** What runs by itself between two events. */
 function tick() {
   const now = serverNow();
-  tickOffice(now);
+  tickLeadership(now);
   tickCards(now);
   tickTimeline(now);
   tickDialer(now);
@@ -122,17 +122,17 @@ function renderScene(scene) {
 let told = null;
 
 /**
- * For those who listen: only when the office changes hands.
+ * For those who listen: only when the leader changes.
  * @param {import("./view.js").View} shown
  */
 function announce(shown) {
-  const { office } = shown;
+  const { leadership } = shown;
   const news =
-    office === undefined
+    leadership === undefined
       ? shown.rows.map(({ id, text: words }) => `${id}: ${words}.`).join(" ")
-      : office === null
+      : leadership === null
         ? "Nobody leads."
-        : `${office.name} leads with token ${office.token}.`;
+        : `${leadership.name} leads with token ${leadership.token}.`;
   if (news === told) return;
   told = news;
   text(byId("announce"), news);
@@ -162,7 +162,7 @@ function gauge(value, at) {
 let notices = 0;
 
 /** @param {import("./view.js").Action} action */
-async function perform(action) {
+async function runAction(action) {
   try {
     const response = await fetch(action.path, {
       method: "POST",

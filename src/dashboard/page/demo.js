@@ -50,7 +50,7 @@ export function demoView({ at, ttlMs, mostNodes, state }) {
   const names = new Set([...nodes.map(({ name }) => name), ...recent.map(({ node }) => node)]);
   const lanes = [...names].sort((a, b) => numberOf(a) - numberOf(b));
   return {
-    subtitle: "live demo: real processes, one office",
+    subtitle: "live demo: real processes, one leader",
     noun: "Candidates",
     count: `${nodes.length} of at most ${mostNodes}`,
     rows: nodes.map((node) => rowOf(node, current, ttlMs, nodes.length)),
@@ -58,7 +58,7 @@ export function demoView({ at, ttlMs, mostNodes, state }) {
     bars: recent.map(barOf),
     gaps: gaps.filter(({ to }) => (to ?? at) > at - WINDOW_MS),
     handovers: handovers.slice(0, 6),
-    office: officeOf(current, nodes, ttlMs),
+    leadership: leadershipOf(current, nodes, ttlMs),
     ttlMs,
     storage: {
       highest: state.highest ?? null,
@@ -132,7 +132,7 @@ function wording(node, state, term, current) {
     case "jeopardy":
       return "leads, but cannot renew";
     case "frozen":
-      return term ? "frozen in office" : "frozen";
+      return term ? "frozen while leading" : "frozen";
     case "gone":
       return "dead";
     case "starting":
@@ -141,7 +141,7 @@ function wording(node, state, term, current) {
     case "vacant":
     case "unknown":
       if (node.cut) return "cannot reach the store";
-      return current && current.node !== node.name ? `follows ${current.node}` : "stands for office";
+      return current && current.node !== node.name ? `follows ${current.node}` : "campaigns";
   }
 }
 
@@ -187,9 +187,9 @@ function leaseOf(term, ttlMs) {
  * @param {Term | undefined} current
  * @param {readonly Node[]} nodes
  * @param {number} ttlMs
- * @returns {import("./view.js").Office | null}
+ * @returns {import("./view.js").Leadership | null}
  */
-function officeOf(current, nodes, ttlMs) {
+function leadershipOf(current, nodes, ttlMs) {
   if (current === undefined) return null;
   const node = nodes.find(({ name }) => name === current.node);
   const state = node && (node.state === "leader" || node.state === "frozen") ? stateOf(node) : "leader";

@@ -61,7 +61,7 @@ export class SidecarModel {
       bars: all.flatMap(([name, seen]) => barsOf(name, seen)),
       gaps: betweens.flatMap(({ gaps }) => gaps),
       handovers: betweens.flatMap(({ handovers }) => handovers).slice(0, 6),
-      office: single ? officeOf(single) : undefined,
+      leadership: single ? leadershipOf(single) : undefined,
       ttlMs: single?.state?.ttlMs ?? 0,
       storage: null,
       ops: null,
@@ -128,7 +128,7 @@ function rowOf(name, { at, state }) {
     token: state?.leader?.token ?? null,
     cut: false,
     lease: state?.leader ? { deadline, end: deadline, span: state.ttlMs } : null,
-    meta: state ? [state.backend, `stands as ${plain(state.candidate)}`] : [],
+    meta: state ? [state.backend, `candidate ${plain(state.candidate)}`] : [],
     actions: [
       {
         id: "resign",
@@ -194,9 +194,9 @@ function barsOf(row, { at, spans }) {
 
 /**
  * @param {Seen} seen
- * @returns {import("./view.js").Office | null | undefined}
+ * @returns {import("./view.js").Leadership | null | undefined}
  */
-function officeOf({ at, state, spans }) {
+function leadershipOf({ at, state, spans }) {
   if (state === null) return undefined;
   if (state.leader === null) return null;
   const { candidate, token } = state.leader;

@@ -7,7 +7,7 @@ const RETRY_MS = 1000;
 const SLOWEST_RETRY_MS = 8000;
 
 /**
- * Reads for ever; a stream that breaks is opened again.
+ * Reads until the page is closed; a stream that breaks is opened again.
  * @param {string} url
  * @param {object} options
  * @param {() => string | null} options.token

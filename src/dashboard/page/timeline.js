@@ -149,7 +149,7 @@ function placeBar(element, bar, row) {
 }
 
 /**
- * As far as it goes, and the part in which it was in office and could not act.
+ * As far as it goes, and the part in which it held leadership and could not act.
  * @param {HTMLElement} element
  * @param {import("./view.js").Bar} bar
  * @param {number} end

@@ -49,7 +49,7 @@
  * @property {string} token
  * @property {number} ms
  *
- * @typedef {object} Office
+ * @typedef {object} Leadership
  * @property {string} name
  * @property {State} state
  * @property {string} token
@@ -80,7 +80,7 @@
  * @property {readonly Bar[]} bars
  * @property {readonly Gap[]} gaps
  * @property {readonly Handover[]} handovers newest first
- * @property {Office | null | undefined} office `null`: vacant, `undefined`: not one office
+ * @property {Leadership | null | undefined} leadership `null`: nobody leads, `undefined`: several elections
  * @property {number} ttlMs
  * @property {Storage | null} storage
  * @property {number | null} ops

@@ -81,7 +81,7 @@ export class Dialer implements AsyncDisposable {
   /** One day without Conclave, then one for each moment. Rejects if it could not be shown to the end. */
   async play(moments: readonly Moment[]): Promise<void> {
     if (this.#playing !== undefined) throw new Error("the calls of these days are not over yet");
-    this.#playing = this.#perform(moments);
+    this.#playing = this.#play(moments);
     try {
       await this.#playing;
       this.#phase = "done";
@@ -101,7 +101,7 @@ export class Dialer implements AsyncDisposable {
     await this.#playing?.catch(() => {});
   }
 
-  async #perform(moments: readonly Moment[]): Promise<void> {
+  async #play(moments: readonly Moment[]): Promise<void> {
     if (this.#disposed) throw new Error("the demo ends");
     this.#halt = new AbortController();
     this.#phase = "starting";

@@ -9,7 +9,7 @@ import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fenceHandler, Gate, passOf } from "../../fencing/index.js";
-import type { Ring, Verdict } from "./model.js";
+import type { Ring, CallResult } from "./model.js";
 import type { Call } from "./wire.js";
 import { CALL_HEADER, parseCall } from "./wire.js";
 
@@ -61,7 +61,7 @@ export class Exchange {
     );
   }
 
-  #note(request: IncomingMessage, outcome: Verdict): void {
+  #note(request: IncomingMessage, outcome: CallResult): void {
     const call = parseCall(request.headers[CALL_HEADER]);
     if (call === null || call.customer === null) return;
     const token = request.headers["fencing-token"];

@@ -21,7 +21,7 @@ export const POSSIBLE: readonly Moment[] = (Object.keys(MOMENTS) as Moment[]).fi
 );
 
 /** `repeat`: this customer has been called for this list. `stale`: by a leader that has been succeeded. */
-export type Verdict = "connected" | "repeat" | "stale";
+export type CallResult = "connected" | "repeat" | "stale";
 
 /** A call that came to the exchange, and what it made of it. */
 export interface Ring {
@@ -31,7 +31,7 @@ export interface Ring {
   readonly by: string;
   /** `null`: without Conclave there is none. */
   readonly token: string | null;
-  readonly outcome: Verdict;
+  readonly outcome: CallResult;
 }
 
 /** What became of one list: customers by how often they were called, calls by why they were refused. */
@@ -45,7 +45,7 @@ export interface Sums {
 
 export function sumsOf(log: readonly Ring[], list: number): Sums {
   const rings = log.filter((ring) => ring.list === list);
-  const count = (outcome: Verdict): number => rings.filter((ring) => ring.outcome === outcome).length;
+  const count = (outcome: CallResult): number => rings.filter((ring) => ring.outcome === outcome).length;
   const called = CUSTOMERS.map(
     (customer) => rings.filter((ring) => ring.customer === customer && ring.outcome === "connected").length,
   );

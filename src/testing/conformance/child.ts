@@ -52,7 +52,7 @@ export class Child {
 
   /** Waits until it leads. */
   async leads(withinMs: number): Promise<bigint> {
-    await this.#until(() => this.#leading !== undefined, "the child must come into office", withinMs);
+    await this.#until(() => this.#leading !== undefined, "the child must come into leadership", withinMs);
     return this.#leading!;
   }
 

@@ -1,5 +1,5 @@
 /**
- * The program of a candidate under test: it stands for ever, asks `term.held`
+ * The program of a candidate under test: it stands forever, asks `term.held`
  * every two milliseconds and writes down what it was told, stamped with the
  * machine's monotonic clock, which all processes of a machine share.
  *

@@ -239,7 +239,7 @@ export class Stage {
     return child;
   }
 
-  /** Waits, but not for ever: what does not come in time is a failure that says so. */
+  /** Waits, but not forever: what does not come in time is a failure that says so. */
   async soon<T>(promise: Promise<T>, what: string, withinMs = this.soonMs): Promise<T> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {

@@ -2,7 +2,7 @@
  * The independent judge of a run's history. It knows nothing of the library: it
  * reads what candidates, the resource and the nemesis wrote, and uses only what
  * is certain. In [lo, hi] of a term (from the *end* of its first true answer to
- * the *start* of its last) the candidate claimed office without any doubt about
+ * the *start* of its last) the candidate claimed leadership without any doubt about
  * timing; everything else is never used against it.
  */
 import { HarnessError, readHistory } from "./history.js";
@@ -48,7 +48,7 @@ export interface Metrics {
   readonly failoverMs: readonly number[];
 }
 
-export interface Verdict {
+export interface HistoryCheck {
   readonly violations: readonly Violation[];
   readonly inconclusive: readonly string[];
   readonly metrics: Metrics;
@@ -56,7 +56,7 @@ export interface Verdict {
 
 export const LEAST: Demands = { observations: 50, changes: 1, faults: {} };
 
-export function judge(history: readonly Line[], demands: Demands = LEAST): Verdict {
+export function checkHistory(history: readonly Line[], demands: Demands = LEAST): HistoryCheck {
   const claims = claimsOf(history);
   const violations: Violation[] = [];
   for (const [el, own] of groupBy(claims, (claim) => claim.el)) {
@@ -126,7 +126,7 @@ function shortOf({ observations, changes, hits }: Metrics, demands: Demands): st
   if (observations < demands.observations)
     short.push(`${observations} observations of a leader, at least ${demands.observations} are needed`);
   if (changes < demands.changes)
-    short.push(`${changes} changes of office, at least ${demands.changes} are needed`);
+    short.push(`${changes} changes of leadership, at least ${demands.changes} are needed`);
   for (const [kind, least] of Object.entries(demands.faults)) {
     const hit = hits[kind] ?? 0;
     if (hit < least) short.push(`${hit} faults of kind "${kind}" hit a leader, at least ${least} are needed`);
@@ -134,7 +134,7 @@ function shortOf({ observations, changes, hits }: Metrics, demands: Demands): st
   return short;
 }
 
-function report({ violations, inconclusive, metrics }: Verdict): string {
+function report({ violations, inconclusive, metrics }: HistoryCheck): string {
   const { failoverMs, hits } = metrics;
   const at = (share: number): string =>
     `${Math.round(failoverMs[Math.floor(share * (failoverMs.length - 1))] ?? NaN)} ms`;
@@ -159,7 +159,7 @@ export interface Judgement {
 /** Judges all files that end in `.jsonl` in a directory. */
 export function judgeDirectory(directory: string, demands: Demands = LEAST): Judgement {
   try {
-    const found = judge(readHistory(directory), demands);
+    const found = checkHistory(readHistory(directory), demands);
     const verdict =
       found.violations.length > 0 ? "violations" : found.inconclusive.length > 0 ? "inconclusive" : "good";
     return { verdict, text: report(found) };

@@ -5,7 +5,7 @@ import type { Judgement } from "./checker.js";
 import { fight } from "./nemesis.js";
 import type { Contest } from "./nemesis.js";
 
-/** A leader may lose its office just as the blow falls: some misses are no fault of the run. */
+/** A leader may lose its leadership just as the blow falls: some misses are no fault of the run. */
 const SHARE = 0.95;
 
 /**

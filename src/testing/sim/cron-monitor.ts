@@ -16,7 +16,7 @@ export type CronRule =
   | "cron-twice"
   /** An instant ran again without a higher attempt number. */
   | "cron-attempt"
-  /** A job began without office, or without a claim in the store. */
+  /** A job began without leadership, or without a claim in the store. */
   | "cron-unclaimed"
   /** An instant neither ran to its end nor was reported, or nothing runs any more. */
   | "cron-untold"
@@ -113,7 +113,7 @@ export class CronMonitor {
     this.#monitor.note(`${owner} runs ${at}, attempt ${attempt}`);
     const what = `${owner} began ${at}, attempt ${attempt}`;
     if (!this.#isInstant(at)) this.#violate("cron-instant", `${what}, which is no instant of the timetable`);
-    if (!term.held) this.#violate("cron-unclaimed", `${what}, without holding office`);
+    if (!term.held) this.#violate("cron-unclaimed", `${what}, without holding leadership`);
     if (!this.#claims.has(claimOf({ at, attempt, token })))
       this.#violate("cron-unclaimed", `${what}, without a claim in the store`);
     const before = this.#begun.get(at);
@@ -142,7 +142,7 @@ export class CronMonitor {
   }
 
   /** When all has been well for long enough. `wall`: the right time. */
-  judge(wall: number): void {
+  checkRuns(wall: number): void {
     const idle = this.#now - this.#wroteAt > PATIENCE_MS;
     const due = this.#timetable.next(this.#cursor);
     if (idle && (due === null || due < wall - PATIENCE_MS))

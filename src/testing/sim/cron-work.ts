@@ -4,7 +4,7 @@ import type { JobContext } from "../../cron/job.js";
 import type { Timetable } from "../../cron/timetable.js";
 import type { CronMonitor } from "./cron-monitor.js";
 import type { CronPlan } from "./cron-plan.js";
-import type { Employer, Labour } from "./labour.js";
+import type { WorkloadHost, Workload } from "./workload.js";
 import type { TermRecord } from "./monitor.js";
 import type { Subject, SubjectOptions } from "./subject.js";
 
@@ -14,17 +14,17 @@ export interface CronWorkOptions {
   readonly monitor: CronMonitor;
 }
 
-export class CronWork implements Labour {
+export class CronWork implements Workload {
   readonly election: Subject;
   readonly updatesPerTtl: number;
-  readonly #by: Employer;
+  readonly #by: WorkloadHost;
   readonly #cron: CronWorkOptions;
   readonly #schedule: Schedule;
   /** Jobs that have not settled, of which term. */
   readonly #jobs = new Map<JobContext, TermRecord>();
 
-  constructor(employer: Employer, cron: CronWorkOptions, subject: SubjectOptions) {
-    this.#by = employer;
+  constructor(host: WorkloadHost, cron: CronWorkOptions, subject: SubjectOptions) {
+    this.#by = host;
     this.#cron = cron;
     const { maxTermMs: _, ...options } = subject;
     const { mode, misfire, overlap, graceMs, maxCatchUp, maxAttempts, keep, timeoutMs } = cron.plan;
@@ -37,7 +37,7 @@ export class CronWork implements Labour {
     );
     this.election = this.#schedule.election;
     // Claims and ends, of what is due and of all that is caught up with.
-    this.updatesPerTtl = 2 * (maxCatchUp + employer.plan.ttlMs / 1_000) + RACES;
+    this.updatesPerTtl = 2 * (maxCatchUp + host.plan.ttlMs / 1_000) + RACES;
   }
 
   begin(): void {
@@ -68,7 +68,7 @@ export class CronWork implements Labour {
     this.#cron.monitor.begun(at, attempt, record);
     let completed = false;
     try {
-      completed = await this.#labour(context, record);
+      completed = await this.#workload(context, record);
     } finally {
       this.#jobs.delete(context);
       if (![...this.#jobs.values()].includes(record)) record.work = "settled";
@@ -78,17 +78,17 @@ export class CronWork implements Labour {
   }
 
   /** Whether it came to its end. */
-  async #labour({ term, signal }: JobContext, record: TermRecord): Promise<boolean> {
-    const { random, temper, resource } = this.#by;
+  async #workload({ term, signal }: JobContext, record: TermRecord): Promise<boolean> {
+    const { random, misbehaviour, resource } = this.#by;
     const { longestJobMs } = this.#cron.plan;
     const longest = random.chance(1 / 6) ? longestJobMs : longestJobMs / 6;
     const stubborn = random.chance(0.1);
-    await temper.rest(stubborn ? new AbortController().signal : signal, random.next() * longest);
+    await misbehaviour.rest(stubborn ? new AbortController().signal : signal, random.next() * longest);
     if (random.chance(0.3) || term.held) resource.send(record);
-    const order = temper.ordered;
-    temper.obeyed();
+    const order = misbehaviour.ordered;
+    misbehaviour.obeyed();
     if (order === "throw") throw new Error("the job failed");
-    return order === "return" || stubborn || temper.deaf || !signal.aborted;
+    return order === "return" || stubborn || misbehaviour.deaf || !signal.aborted;
   }
 
   #late(what: string): void {

@@ -1,5 +1,5 @@
 /**
- * A file system behind the file room's narrow door, with what a real one does
+ * A file system behind the file root's narrow door, with what a real one does
  * and a fake one forgets: a directory is not listed in one instant, a call may
  * take effect long after it was made, and after a loss of power only what was
  * made durable is certain to be there.

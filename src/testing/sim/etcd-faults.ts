@@ -1,6 +1,6 @@
 /** What the faults of {@link ETCD_FAULT_KINDS} do to the world. */
 import { Random } from "./random.js";
-import type { Seat, World } from "./world.js";
+import type { Replica, World } from "./world.js";
 
 /** Of the ttl: how much later than by the leader's own clock someone may follow. Timers, and seven messages. */
 const TAKEOVER_SLACK = 0.12;
@@ -8,28 +8,28 @@ const MARGIN = 0.15;
 const LEAST_MARGIN_MS = 250;
 
 /**
- * The machine sleeps, and when it wakes its process stands in an election that
+ * The machine sleeps, and when it wakes its process campaigns in an election that
  * nobody has stood in before, on a lease that was renewed before the sleep; a
  * second process stands behind it. Soon after it was elected it is cut off.
  */
-export function nap(world: World, seat: Seat, until: number, arg: number): void {
+export function nap(world: World, replica: Replica, until: number, arg: number): void {
   const { scheduler, plan } = world;
-  seat.node.hinder("suspended", until);
-  const others = world.seats.filter((each) => each !== seat);
+  replica.node.hinder("suspended", until);
+  const others = world.replicas.filter((each) => each !== replica);
   const [first] = others;
   if (first === undefined) return;
   const rival = new Random(plan.seed, `rival/${until}`).pick([first, ...others.slice(1)]);
   const side = world.addSide();
   side.monitor.onOpened = (node) => {
-    if (node !== seat.node) return;
+    if (node !== replica.node) return;
     side.monitor.onOpened = () => {};
-    scheduler.at(scheduler.now + (arg * plan.ttlMs) / 4, () => cutOff(world, seat));
+    scheduler.at(scheduler.now + (arg * plan.ttlMs) / 4, () => cutOff(world, replica));
   };
-  scheduler.at(until, () => world.enter(seat, side));
+  scheduler.at(until, () => world.enter(replica, side));
   scheduler.at(until + plan.ttlMs / 10, () => world.enter(rival, side));
 }
 
-function cutOff({ scheduler, plan }: World, { trouble }: Seat): void {
+function cutOff({ scheduler, plan }: World, { trouble }: Replica): void {
   const until = Math.min(scheduler.now + 3 * plan.ttlMs, plan.healAtMs);
   trouble.requestsCut = Math.max(trouble.requestsCut, until);
   trouble.answersCut = Math.max(trouble.answersCut, until);

@@ -91,7 +91,7 @@ export class EtcdWatches {
   }
 
   #news({ request, next }: Watcher): WatchNotice | undefined {
-    if (next === undefined) return { kind: "standing", revision: this.#revision() };
+    if (next === undefined) return { kind: "created", revision: this.#revision() };
     const events = this.#since(next).filter(
       ({ type, kv }) => within(kv.key, request) && request.skip !== `${type}s`,
     );

@@ -2,36 +2,37 @@
 import { nap, overrun, restore } from "./etcd-faults.js";
 import type { Fault } from "./plan.js";
 import { Random } from "./random.js";
-import type { Seat, World } from "./world.js";
+import { executeWill } from "./wills.js";
+import type { Replica, World } from "./world.js";
 
 export function applyFault(world: World, fault: Fault, index: number): void {
   const { target } = fault;
   if (target === "next" || target === "stand" || target === "claim" || target === "run")
-    world.ambush(target, (seat) => hit(world, fault, seat));
+    world.ambush(target, (replica) => hit(world, fault, replica));
   else hit(world, fault, aim(world, fault, index));
 }
 
-function hit(world: World, fault: Fault, seat: Seat): void {
+function hit(world: World, fault: Fault, replica: Replica): void {
   const { now } = world.scheduler;
   if (now >= world.plan.healAtMs) return;
   const until = Math.min(now + fault.dur, world.plan.healAtMs);
-  world.monitor.note(`fault ${fault.kind} on ${seat.node.id} until ${(until / 1000).toFixed(3)} s`);
-  strike(world, fault, seat, until);
+  world.monitor.note(`fault ${fault.kind} on ${replica.node.id} until ${(until / 1000).toFixed(3)} s`);
+  strike(world, fault, replica, until);
 }
 
 /** Most faults aim at whoever leads. */
-function aim(world: World, fault: Fault, index: number): Seat {
-  const { seats, plan } = world;
+function aim(world: World, fault: Fault, index: number): Replica {
+  const { replicas, plan } = world;
   const leader = fault.target === "leader" ? world.monitor.leader()?.node.id : fault.target;
-  const named = seats.find((seat) => seat.node.id === leader);
+  const named = replicas.find((replica) => replica.node.id === leader);
   if (named !== undefined) return named;
-  const first = seats[0];
+  const first = replicas[0];
   if (first === undefined) throw new Error("a plan needs at least one node");
-  return new Random(plan.seed, `aim/${index}`).pick([first, ...seats.slice(1)]);
+  return new Random(plan.seed, `aim/${index}`).pick([first, ...replicas.slice(1)]);
 }
 
-function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): void {
-  const { node, trouble, contestant } = seat;
+function strike(world: World, { kind, arg }: Fault, replica: Replica, until: number): void {
+  const { node, trouble, candidate } = replica;
   const { host, plan, scheduler } = world;
   switch (kind) {
     case "pause":
@@ -41,10 +42,10 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
     case "suspend":
       return node.hinder("suspended", until);
     case "crash":
-      return crash(world, seat, until);
+      return crash(world, replica, until);
     case "power":
       world.losePower();
-      for (const each of world.seats) crash(world, each, until);
+      for (const each of world.replicas) crash(world, each, until);
       return;
     case "rate":
       return node.setRate(
@@ -63,9 +64,9 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
     case "stale":
     case "errors":
       // Half of them befall everyone.
-      for (const each of arg < 0.5 ? [seat] : world.seats)
+      for (const each of arg < 0.5 ? [replica] : world.replicas)
         each.trouble[kind] = Math.max(each.trouble[kind], until);
-      if (kind === "stale") seat.trouble.staleSince = arg % 0.5 < 0.25 ? scheduler.now : Infinity;
+      if (kind === "stale") replica.trouble.staleSince = arg % 0.5 < 0.25 ? scheduler.now : Infinity;
       return;
     case "slow":
       host.slowUntil = Math.max(host.slowUntil, until);
@@ -76,57 +77,66 @@ function strike(world: World, { kind, arg }: Fault, seat: Seat, until: number): 
     case "deposed":
       return world.store.depose(node.id, until);
     case "resign":
-      return node.turning ? contestant?.resign() : undefined;
+      return node.turning ? candidate?.resign() : undefined;
     case "proclaim":
-      return node.turning ? contestant?.proclaim(`value ${arg}`) : undefined;
+      return node.turning ? candidate?.proclaim(`value ${arg}`) : undefined;
     case "burst":
-      return node.turning ? contestant?.burst() : undefined;
+      return node.turning ? candidate?.burst() : undefined;
     case "throw":
     case "return":
-      return contestant?.temper.order(kind);
+      return candidate?.misbehaviour.order(kind);
     case "ignore":
-      contestant?.temper.deafen(until);
+      candidate?.misbehaviour.deafen(until);
       // Deafness alone is not noticed: something must tell it to stop.
-      scheduler.at(scheduler.now + plan.ttlMs / 4, () => void (node.turning && seat.contestant?.resign()));
+      scheduler.at(scheduler.now + plan.ttlMs / 4, () => void (node.turning && replica.candidate?.resign()));
       return;
     case "reopen":
-      return reopen(world, seat, until, arg);
+      return reopen(world, replica, until, arg);
     case "nap":
-      return nap(world, seat, until, arg);
+      return nap(world, replica, until, arg);
     case "wipe":
       return world.loseMemory((memory) => memory.wipe(), arg);
     case "restore":
       return restore(world, until, arg);
     case "overrun":
       return overrun(world, arg);
+    case "leave":
+      return world.store.leave?.(node.id);
     case "forge":
       return world.store.forge?.(plan.ttlMs);
+    case "will":
+      return executeWill(world, replica, arg);
+    case "step":
+      // From half a ttl back to two ttls ahead, and now and then an hour either way.
+      return world.store.step?.(arg < 0.1 ? HOUR_MS * (arg < 0.05 ? -1 : 1) : plan.ttlMs * (2.5 * arg - 0.5));
   }
 }
 
-function crash(world: World, seat: Seat, until: number): void {
-  world.crash(seat);
-  world.scheduler.at(until, () => world.start(seat));
+function crash(world: World, replica: Replica, until: number): void {
+  world.crash(replica);
+  world.scheduler.at(until, () => world.start(replica));
 }
+
+const HOUR_MS = 3_600_000;
 
 /** How many do not come back: what they had sent must not stay in the way of the others. */
 const LEAVES = 0.3;
 
-function reopen(world: World, seat: Seat, until: number, arg: number): void {
-  const { contestant, node } = seat;
+function reopen(world: World, replica: Replica, until: number, arg: number): void {
+  const { candidate, node } = replica;
   const { process } = node;
-  if (contestant === undefined || process === undefined || !contestant.open || !node.turning) return;
-  const others = world.seats.filter((each) => each !== seat && each.contestant?.open === true);
+  if (candidate === undefined || process === undefined || !candidate.open || !node.turning) return;
+  const others = world.replicas.filter((each) => each !== replica && each.candidate?.open === true);
   const leaves = arg < LEAVES && others.length > 1;
   const again = (): void => {
     if (leaves) return;
     world.scheduler.at(Math.max(until, world.scheduler.now), () =>
       process.deliver(() => {
-        if (seat.contestant === contestant) world.open(seat);
+        if (replica.candidate === candidate) world.open(replica);
       }),
     );
   };
-  contestant.close().then(again, (error: unknown) => {
+  candidate.close().then(again, (error: unknown) => {
     world.monitor.violate("after-close", `close() rejected: ${String(error)}`);
   });
 }

@@ -15,4 +15,4 @@ export type {
   SimulatedWire,
 } from "./custom-store.js";
 export { simulate } from "./world.js";
-export type { Outcome, SimulateOptions } from "./world.js";
+export type { SimResult, SimulateOptions } from "./world.js";

@@ -21,7 +21,7 @@ export type Rule =
   | "held-after-end"
   /** Something happened after `close()` had resolved, or `close()` did not resolve. */
   | "after-close"
-  /** An office was given back while its work still ran and its time had not passed. */
+  /** Leadership was given back while its work still ran and its time had not passed. */
   | "stop-order"
   /** Work began while the last work of the same candidate had not settled. */
   | "work-overlap"
@@ -102,7 +102,7 @@ const STOP_SLACK_MS = 60;
 export class Monitor {
   violation: Violation | undefined;
   terms = 0;
-  /** True time at which someone was last seen in office. */
+  /** True time at which someone was last seen leading. */
   lastHeld = -Infinity;
   /** Terms that may still be held. */
   readonly #open = new Set<TermRecord>();
@@ -111,11 +111,11 @@ export class Monitor {
 
   ignored: ReadonlySet<Rule> = new Set();
   onOpened: (node: SimNode) => void = () => {};
-  /** A candidate reaches for office: its write is on the way. */
-  onStanding: (node: SimNode) => void = () => {};
-  /** Whether the office was vacant, or its holder silent, not long ago; `undefined` where the store cannot tell. */
+  /** A candidate tries to be elected: its write is on the way. */
+  onCampaigning: (node: SimNode) => void = () => {};
+  /** Whether leadership was vacant, or its holder silent, not long ago; `undefined` where the store cannot tell. */
   vacancy: () => boolean | undefined = () => undefined;
-  /** Whether the store still has the office for this token; `undefined` where it cannot tell. */
+  /** Whether the store still has leadership for this token; `undefined` where it cannot tell. */
   holds: (token: bigint) => boolean | undefined = () => undefined;
   /** Whether this token was ever granted; `undefined` where the store cannot tell. */
   granted: (token: bigint) => boolean | undefined = () => undefined;
@@ -234,7 +234,7 @@ export class Monitor {
     return [...this.#byTerm.values()].filter((record) => record.owner === owner && !record.ended);
   }
 
-  /** Whoever is in office at this instant. */
+  /** Whoever is leading at this instant. */
   leader(): TermRecord | undefined {
     for (const record of this.#open) if (record.node.running && record.term.held) return record;
     return undefined;
@@ -260,7 +260,7 @@ export class Monitor {
       if (holder !== undefined) {
         this.violate(
           "two-leaders",
-          `${holder.owner} (token ${holder.token}) and ${record.owner} (token ${record.token}) both held office`,
+          `${holder.owner} (token ${holder.token}) and ${record.owner} (token ${record.token}) both held leadership`,
         );
       }
       holder = record;

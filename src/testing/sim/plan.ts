@@ -10,9 +10,11 @@ import type { EtcdFaultKind } from "./etcd-plan.js";
 import { Random } from "./random.js";
 import { addRecordFaults } from "./record-plan.js";
 import type { RecordFaultKind } from "./record-plan.js";
+import { addLockFaults } from "./lock-plan.js";
+import type { LockFaultKind } from "./lock-plan.js";
 
-export const STORE_KINDS = ["observer", "timed", "queue", "file"] as const;
-/** Which store the candidates stand before: records timed by observers or by the store, a queue, or files. */
+export const STORE_KINDS = ["observer", "timed", "queue", "locks", "file", "sessions"] as const;
+/** Which store the candidates stand before: records timed by observers or by the store, a queue (etcd), locks of sessions (Consul), files, or sessions (ZooKeeper). */
 export type StoreKind = (typeof STORE_KINDS)[number];
 
 export const FAULT_KINDS = [
@@ -32,8 +34,8 @@ export const FAULT_KINDS = [
   "errors", // the store answers with errors
   "slow", // the store is slow
   "freeze", // the store is stopped for a while
-  "deposed", // keep-alives are answered by a store leader that is none any more (queue only)
-  "resign", // the leader gives up office
+  "deposed", // keep-alives are answered by a store leader that is none any more, or pings by a follower that is cut off (queue, sessions)
+  "resign", // the leader gives up leadership
   "reopen", // an election is closed, and opened again or, sometimes, not
   "throw", // the work throws
   "return", // the work returns
@@ -42,7 +44,7 @@ export const FAULT_KINDS = [
   "burst", // and many of them, one after the other
 ] as const;
 /** Any of them can befall any store; those of etcd alone are drawn apart. */
-export type FaultKind = (typeof FAULT_KINDS)[number] | EtcdFaultKind | RecordFaultKind;
+export type FaultKind = (typeof FAULT_KINDS)[number] | EtcdFaultKind | RecordFaultKind | LockFaultKind;
 
 export interface Fault {
   /** When, in true milliseconds. */
@@ -51,7 +53,7 @@ export interface Fault {
   /**
    * A node (`n1`); `leader`: whoever leads at that moment, a random node if
    * nobody does; `next`: whoever is elected next, at that moment; `stand`:
-   * whoever next reaches for office, its write on the way; of a schedule
+   * whoever next tries to be elected, its write on the way; of a schedule
    * `claim` and `run`: whoever next claims an instant (the store has it, the
    * answer is on its way) or begins a job, at that moment.
    */
@@ -98,6 +100,10 @@ export interface Plan {
   readonly lease?: boolean;
   /** Reads that do not lag say that they are current. Plans of before: no. */
   readonly vouches?: boolean;
+  /** A watch brings the new version with it. Plans of before: no. */
+  readonly pushes?: boolean;
+  /** Share of the ttl after which a silent leader stops; default as the library has it. */
+  readonly stopShare?: number | undefined;
   /** Number of a node whose messages are often late, though not too late; 0 = none. */
   readonly laggard: number;
   /** Whoever is elected publishes many values at once. */
@@ -106,11 +112,11 @@ export interface Plan {
   readonly oneKey: boolean;
   /** etcd: so many more elections in every process, on the same lease. */
   readonly sides: number;
-  /** Candidates give campaigns up and stand again, and do not wait for the end of their terms. Plans of before: no. */
+  /** Candidates give campaigns up and campaign again, and do not wait for the end of their terms. Plans of before: no. */
   readonly fickle?: boolean;
   /** How often the getters are asked: after every event, or only now and then, so that the timers must do their part. */
   readonly probe: "always" | "seldom";
-  /** In office a schedule is run; else work that lasts as long as the term. */
+  /** In leadership a schedule is run; else work that lasts as long as the term. */
   readonly cron: CronPlan | null;
   readonly faults: readonly Fault[];
 }
@@ -125,7 +131,7 @@ const WIDEST_RATIO_WITH_SUSPEND = 1.11;
 
 const LONGEST_DELAY_MS = 6_000;
 
-/** What is done in office. */
+/** What is done leading. */
 export const SUBJECTS = ["election", "schedule"] as const;
 export type SubjectKind = (typeof SUBJECTS)[number];
 
@@ -160,7 +166,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
   // A schedule has to catch up as well.
   const healAtMs = Math.floor(horizonMs * (cron === null ? 0.8 : 0.7));
   const standing = new Random(seed, "stand");
-  const store = drawStore(random, options.stores ?? STORE_KINDS);
+  const store = drawStore(random, options.stores ?? STORE_KINDS, seed);
   // Every look at the file room is a dozen system calls: fewer nodes keep its schedules as short as the others.
   const nodes = random.whole(3, store === "file" ? 4 : 5);
   const ratio = kinds.includes("suspend") ? WIDEST_RATIO_WITH_SUSPEND : WIDEST_RATIO;
@@ -191,24 +197,44 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     foreign: store === "observer" && random.chance(0.3),
     lease: store === "observer" && new Random(seed, "lease").chance(LEASES),
     vouches: new Random(seed, "vouches").chance(0.5),
+    pushes: new Random(seed, "pushes").chance(0.5),
+    stopShare: store === "timed" && new Random(seed, "stop").chance(0.3) ? 0.65 : undefined,
     laggard: random.chance(0.4) ? random.whole(1, nodes) : 0,
     chatty: random.chance(store === "file" ? 0.3 : 0.05),
     oneKey: store === "queue" && random.chance(0.3),
     fickle: new Random(seed, "fickle").chance(FICKLE),
-    sides: store === "queue" && random.chance(0.2) ? drawSides(new Random(seed, "sides")) : 0,
+    sides:
+      (store === "queue" || store === "locks") && random.chance(0.2)
+        ? drawSides(new Random(seed, "sides"))
+        : 0,
     probe: random.chance(0.7) ? "always" : "seldom",
     cron,
     faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs })
       .map((fault) => (cron === null ? fault : retarget(fault, chance)))
       .map((fault) => changeOfMind(fault, standing)),
   };
-  return addRecordFaults(addEtcdFaults(plan, kinds.includes("suspend")));
+  return addLockFaults(addRecordFaults(addEtcdFaults(plan, kinds.includes("suspend"))));
 }
 
 /** How often each store is drawn. */
-const WEIGHTS: Record<StoreKind, number> = { observer: 33, timed: 30, queue: 25, file: 12 };
+const WEIGHTS: Record<StoreKind, number> = {
+  observer: 33,
+  timed: 30,
+  queue: 25,
+  locks: 15,
+  file: 12,
+  sessions: 0,
+};
+/** Of all plans; drawn apart, so that the others are as they were. */
+const SESSIONS = 0.12;
 
-function drawStore(random: Random, stores: readonly StoreKind[]): StoreKind {
+function drawStore(random: Random, stores: readonly StoreKind[], seed: number): StoreKind {
+  const drawn = drawWeighted(random, stores);
+  if (!stores.includes("sessions")) return drawn;
+  return stores.length === 1 || new Random(seed, "sessions").chance(SESSIONS) ? "sessions" : drawn;
+}
+
+function drawWeighted(random: Random, stores: readonly StoreKind[]): StoreKind {
   let roll = random.next() * stores.reduce((sum, store) => sum + WEIGHTS[store], 0);
   return stores.find((store) => (roll -= WEIGHTS[store]) < 0) ?? "observer";
 }
@@ -246,7 +272,7 @@ function drawFaults(
   return faults.sort((a, b) => a.t - b.t);
 }
 
-/** Half of those that close do so while they reach for office: what they wrote must not keep others out. */
+/** Half of those that close do so while they try to be elected: what they wrote must not keep others out. */
 function changeOfMind(fault: Fault, random: Random): Fault {
   return fault.kind === "reopen" && random.chance(0.5) ? { ...fault, target: "stand" } : fault;
 }

@@ -11,7 +11,7 @@ export interface Forgetful {
   /** Returns how to go back to this moment. */
   backUp(): () => void;
   raise(): void;
-  /** The token of whoever holds the office by the store's own truth, if somebody does. */
+  /** The token of whoever holds leadership by the store's own truth, if somebody does. */
   token(): bigint | undefined;
 }
 

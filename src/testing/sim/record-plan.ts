@@ -4,15 +4,54 @@ import { Random } from "./random.js";
 
 export const RECORD_FAULT_KINDS = [
   "forge", // somebody who may write to the store writes a record with a token that was never granted
+  "will", // a leadership that is over is given back by another process, soon or late
+  "step", // somebody sets the clock of the store
 ] as const;
 export type RecordFaultKind = (typeof RECORD_FAULT_KINDS)[number];
 
 const AMNESIA = 0.2;
 const FORGERY = 0.15;
 const FORGERIES = 3;
+const STEPPED = 0.35;
+const WILLS = 0.25;
+const MOST_WILLS = 12;
+const MOST_STEPS = 4;
 
 export function addRecordFaults(plan: Plan): Plan {
-  if (plan.store === "queue" || plan.cron !== null) return plan;
+  return addWills(addSteps(addLosses(plan)));
+}
+
+/** On every store: several in a row, since most terms are over and gone when their will is executed. */
+function addWills(plan: Plan): Plan {
+  const random = new Random(plan.seed, "will");
+  if (plan.cron !== null || !random.chance(WILLS)) return plan;
+  const { ttlMs, healAtMs } = plan;
+  const will = (): Fault => {
+    const t = Math.round(random.between(2 * ttlMs, healAtMs - ttlMs));
+    return { t, kind: "will", target: "leader", dur: 0, arg: share(random) };
+  };
+  return extended(plan, Array.from({ length: MOST_WILLS }, will));
+}
+
+/**
+ * Clocks of stores that time leases are set, a little or a lot. Not where the
+ * store also loses its memory: versions that went back are not believed for a
+ * while, so that nobody has seen them change, and only the store's word is left.
+ */
+function addSteps(plan: Plan): Plan {
+  if (plan.faults.some(({ kind }) => kind === "wipe" || kind === "restore")) return plan;
+  const random = new Random(plan.seed, "step");
+  if (plan.store !== "timed" || !random.chance(STEPPED)) return plan;
+  const { ttlMs, healAtMs } = plan;
+  const step = (): Fault => {
+    const t = Math.round(random.between(2 * ttlMs, healAtMs - 2 * ttlMs));
+    return { t, kind: "step", target: "leader", dur: 0, arg: share(random) };
+  };
+  return extended(plan, Array.from({ length: random.whole(1, MOST_STEPS) }, step));
+}
+
+function addLosses(plan: Plan): Plan {
+  if (plan.store === "queue" || plan.store === "sessions" || plan.cron !== null) return plan;
   const random = new Random(plan.seed, "record");
   const roll = random.next();
   if (roll < AMNESIA) return extended(plan, [lossOfMemory(plan, random)]);

@@ -16,12 +16,20 @@ interface Version<R> {
   readonly record: R;
   /** By the store's clock; `null` where the store does not time leases. */
   readonly expiresAt: number | null;
+  /** How far the store's clock had been set when it was written. */
+  readonly steppedMs: number;
 }
 
-interface Watcher {
+/** An answer, and how far the store's clock was set forward since the record was written. */
+interface Answer<R> {
+  readonly entry: Entry<R>;
+  readonly aheadMs: number;
+}
+
+interface Watcher<R> {
   readonly key: string;
   readonly link: Link;
-  wake(): void;
+  wake(entry?: Entry<R>): void;
   broke(): void;
 }
 
@@ -33,6 +41,8 @@ export interface RecordServerOptions<R> {
   /** Given, the store times leases: how long a record lives. */
   readonly ttlOf?: ((record: R) => number | null) | undefined;
   readonly watch: boolean;
+  /** Whether a watch brings the new version with it. */
+  readonly pushes?: boolean;
   /** Whether reads that do not lag say that they are current. */
   readonly vouches?: boolean;
   /** Whether reads may lag. Default: while the link is in that trouble. */
@@ -52,12 +62,13 @@ interface Snapshot<R> {
 
 export class RecordServer<R> {
   readonly #options: RecordServerOptions<R>;
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new Set<Watcher<R>>();
   #history = new Map<string, Version<R>[]>();
   #revision: bigint;
   #highest: bigint;
   /** How often it was wiped or restored. */
   #lives = 0n;
+  #steppedMs = 0;
 
   constructor(options: RecordServerOptions<R>) {
     this.#options = options;
@@ -86,12 +97,17 @@ export class RecordServer<R> {
     while (this.#revision <= this.#highest) this.#revision += MOST_LIVES;
   }
 
+  /** Somebody sets the store's clock. */
+  step(byMs: number): void {
+    this.#steppedMs += byMs;
+  }
+
   /** Somebody who may write to the store writes this over what is there. */
   plant(key: string, make: (record: R | undefined) => R | undefined): bigint | undefined {
     const current = this.#history.get(key)?.at(-1);
     const record = make(current?.record);
     if (record === undefined) return undefined;
-    return this.#write(key, current?.version ?? null, record, "somebody")?.version;
+    return this.#write(key, current?.version ?? null, record, "somebody")?.entry.version;
   }
 
   /** The truth, as no process sees it. */
@@ -106,44 +122,50 @@ export class RecordServer<R> {
 
   /** The store as one process reaches it. */
   connect(link: Link): RecordStore<R> {
+    const changes = new SeenChanges();
     const store: RecordStore<R> = {
-      read: (key, { signal }) => {
+      read: async (key, { signal }) => {
         const lag = this.#options.lags === false ? 0 : link.staleness();
-        return link.call("read", () => this.#read(key, lag), signal);
+        const answer = await link.call("read", () => this.#read(key, lag), signal);
+        return answer && asTold(answer, changes.saw(key, answer.entry.version));
       },
-      write: (key, expected, record, { signal }) =>
-        link.call("write", () => this.#write(key, expected, record, link.process.label), signal),
+      write: async (key, expected, record, { signal }) => {
+        const write = (): Answer<R> | null => this.#write(key, expected, record, link.process.label);
+        return (await link.call("write", write, signal))?.entry ?? null;
+      },
       [Symbol.asyncDispose]: async () => {},
     };
     if (this.#options.watch) store.watch = (key, wake, options) => this.#watch(link, key, wake, options);
     return store;
   }
 
-  #read(key: string, lagMs: number): Entry<R> | null {
+  #read(key: string, lagMs: number): Answer<R> | null {
     const history = this.#history.get(key) ?? [];
     const asOf = this.#options.scheduler.now - lagMs;
     for (let i = history.length - 1; i >= 0; i--) {
       const version = history[i];
       if (version === undefined || version.time > asOf) continue;
-      const entry = this.#entry(version);
-      return this.#options.vouches === true && lagMs === 0 ? { ...entry, current: true } : entry;
+      const answer = this.#answer(version);
+      if (this.#options.vouches !== true || lagMs > 0) return answer;
+      return { ...answer, entry: { ...answer.entry, current: true } };
     }
     return null;
   }
 
-  #write(key: string, expected: bigint | null, record: R, process: string): Entry<R> | null {
+  #write(key: string, expected: bigint | null, record: R, process: string): Answer<R> | null {
     const { scheduler, onWrite } = this.#options;
     const history = this.#history.get(key) ?? [];
     const current = history.at(-1);
     if ((current?.version ?? null) !== expected) return null;
     const expiresAt = this.#expiry(record);
-    const version = { time: scheduler.now, version: (this.#revision += MOST_LIVES), record, expiresAt };
+    const number = (this.#revision += MOST_LIVES);
+    const version = { time: scheduler.now, version: number, record, expiresAt, steppedMs: this.#steppedMs };
     if (this.#revision > this.#highest) this.#highest = this.#revision;
     history.push(version);
     this.#history.set(key, history);
     onWrite?.(key, version.version, record, process);
     this.#tell(key);
-    return this.#entry(version);
+    return this.#answer(version);
   }
 
   #expiry(record: R): number | null {
@@ -152,18 +174,19 @@ export class RecordServer<R> {
     return ttlMs === null ? null : oscillator.mono(scheduler.now) + ttlMs;
   }
 
-  #entry({ version, record, expiresAt }: Version<R>): Entry<R> {
-    if (expiresAt === null) return { version, record };
+  #answer({ version, record, expiresAt, steppedMs }: Version<R>): Answer<R> {
+    if (expiresAt === null) return { entry: { version, record }, aheadMs: 0 };
     const { scheduler, oscillator } = this.#options;
-    return { version, record, expiresInMs: expiresAt - oscillator.mono(scheduler.now) };
+    const expiresInMs = expiresAt - oscillator.mono(scheduler.now);
+    return { entry: { version, record, expiresInMs }, aheadMs: this.#steppedMs - steppedMs };
   }
 
-  #watch(link: Link, key: string, wake: () => void, { signal }: CallOptions): Promise<void> {
+  #watch(link: Link, key: string, wake: (entry?: Entry<R>) => void, { signal }: CallOptions): Promise<void> {
     return new Promise((resolve, reject) => {
-      const watcher: Watcher = {
+      const watcher: Watcher<R> = {
         key,
         link,
-        wake: () => void (signal.aborted || wake()),
+        wake: (entry) => void (signal.aborted || wake(entry)),
         broke: () => reject(new Error("the watch broke")),
       };
       onAbort(signal, () => {
@@ -176,14 +199,39 @@ export class RecordServer<R> {
   }
 
   #tell(key: string): void {
+    const newest = this.#options.pushes === true ? this.#history.get(key)?.at(-1) : undefined;
+    const entry = newest && { version: newest.version, record: newest.record };
     for (const watcher of [...this.#watchers]) {
       if (watcher.key !== key) continue;
       if (!watcher.link.process.alive) this.#watchers.delete(watcher);
-      else if (!watcher.link.notify(() => watcher.wake()) && watcher.link.breaks()) {
+      else if (!watcher.link.notify(() => watcher.wake(entry)) && watcher.link.breaks()) {
         // A stream cannot skip a message: it broke, and only sometimes is that noticed.
         this.#watchers.delete(watcher);
         if (watcher.link.coin()) watcher.link.notify(() => watcher.broke());
       }
     }
+  }
+}
+
+/**
+ * A clock that was set back is seen by everybody. One that was set forward is
+ * seen only by those that saw the record change: a candidate that came later has
+ * nothing but the store's word, and nothing is promised to it.
+ */
+function asTold<R>({ entry, aheadMs }: Answer<R>, sawChange: boolean): Entry<R> {
+  if (entry.expiresInMs === undefined || (aheadMs > 0 && !sawChange)) return entry;
+  return { ...entry, expiresInMs: entry.expiresInMs - aheadMs };
+}
+
+/** Which records a connection saw change to their present version, by the answers that reached it. */
+class SeenChanges {
+  readonly #seen = new Map<string, { readonly version: bigint; readonly changed: boolean }>();
+
+  saw(key: string, version: bigint): boolean {
+    const last = this.#seen.get(key);
+    if (last?.version === version) return last.changed;
+    const changed = last !== undefined && version > last.version;
+    this.#seen.set(key, { version, changed });
+    return changed;
   }
 }

@@ -5,34 +5,34 @@
 import type { CronPlan } from "./cron-plan.js";
 import type { Rule } from "./monitor.js";
 import type { Fault, Plan } from "./plan.js";
-import type { Outcome } from "./world.js";
+import type { SimResult } from "./world.js";
 
 export interface Shrunk {
-  readonly outcome: Outcome;
+  readonly outcome: SimResult;
   /** Plans that were tried. */
   readonly tries: number;
 }
 
 export interface ShrinkOptions {
-  readonly run: (plan: Plan) => Promise<Outcome>;
+  readonly run: (plan: Plan) => Promise<SimResult>;
   /** Most plans to try. Default 600. */
   readonly tries?: number;
 }
 
-export async function shrink(failed: Outcome, options: ShrinkOptions): Promise<Shrunk> {
+export async function shrink(failed: SimResult, options: ShrinkOptions): Promise<Shrunk> {
   const shrinker = new Shrinker(failed, options);
   await shrinker.run();
   return { outcome: shrinker.best, tries: shrinker.tries };
 }
 
 class Shrinker {
-  best: Outcome;
+  best: SimResult;
   tries = 0;
   readonly #rule: Rule | undefined;
   readonly #options: ShrinkOptions;
   readonly #most: number;
 
-  constructor(failed: Outcome, options: ShrinkOptions) {
+  constructor(failed: SimResult, options: ShrinkOptions) {
     this.best = failed;
     this.#rule = failed.violation?.rule;
     this.#options = options;
@@ -82,7 +82,7 @@ class Shrinker {
 }
 
 /** Nothing after the violation matters, unless it is that nothing came. */
-function cutShort({ plan, violation }: Outcome): Plan {
+function cutShort({ plan, violation }: SimResult): Plan {
   if (violation === undefined || violation.rule === "liveness" || violation.t >= plan.horizonMs) return plan;
   const horizonMs = Math.ceil(violation.t) + 1;
   return {

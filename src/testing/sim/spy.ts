@@ -1,4 +1,4 @@
-/** Stands between an election and its backend, and watches in which order office is given up. */
+/** Stands between an election and its backend, and watches in which order leadership is given up. */
 import type { Backend, CallOptions, Extension, Hold } from "../../seam/backend.js";
 import type { Clock, Reading } from "../../seam/clock.js";
 import type { Monitor } from "./monitor.js";
@@ -154,7 +154,7 @@ class SpiedHold implements Hold {
     return this.#options.marginMs(this.ttlMs);
   }
 
-  /** Work that still runs forbids it, unless it had its time to stop, or the office ran out anyway. */
+  /** Work that still runs forbids it, unless it had its time to stop, or leadership ran out anyway. */
   #checkOrder(): void {
     const { owner, monitor, drainMs } = this.#options;
     const record = monitor.recordOf(this.token, owner);

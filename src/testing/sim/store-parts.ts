@@ -29,9 +29,9 @@ export interface Connection {
 
 export interface Store {
   connect(clock: SimClock, process: SimProcess, trouble: Trouble, purpose: string): Connection;
-  /** Whether the office of this token is still recorded; `undefined` if this store cannot tell. */
+  /** Whether leadership of this token is still recorded; `undefined` if this store cannot tell. */
   holds(token: bigint): boolean | undefined;
-  /** Whether the office was vacant, or its holder silent, not long ago. Only where reading itself can go wrong. */
+  /** Whether leadership was vacant, or its holder silent, not long ago. Only where reading itself can go wrong. */
   vacancy?(): boolean;
   /** All machines lose power at once. */
   losePower(): void;
@@ -43,8 +43,12 @@ export interface Store {
   vouches?(): boolean;
   /** Somebody who may write to the store writes a record with a token that was never granted. */
   forge?(ttlMs: number): void;
+  /** Somebody sets the clock by which the store times leases. */
+  step?(byMs: number): void;
   /** A deposed leader of the store answers this node's keep-alives until then. */
   depose(node: string, untilTime: number): void;
+  /** This node leaves the cluster that the store is, and its sessions end at once. */
+  leave?(node: string): void;
 }
 
 /** A store that can be wiped and restored. */
@@ -162,7 +166,7 @@ export function meeting<R>(
   };
 }
 
-/** What nobody can have written who was granted the office. */
+/** What nobody can have written who was granted leadership. */
 export function forged(ttlMs: number): LeaseRecord {
   return { holder: "somebody", ttlMs, value: "", since: 1, token: NEVER_GRANTED };
 }

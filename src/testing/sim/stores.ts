@@ -1,7 +1,9 @@
 /** The stores that candidates stand before, each with its way of being reached and of going wrong. */
 import { etcdBackend } from "../../backends/etcd/index.js";
 import { Keys } from "../../backends/etcd/keys.js";
-import type { Backend, Guarantees } from "../../seam/backend.js";
+import { zookeeperBackend } from "../../backends/zookeeper/index.js";
+import { Paths } from "../../backends/zookeeper/paths.js";
+import type { Guarantees } from "../../seam/backend.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
 import { recordBackend } from "../../record/backend.js";
 import { decodeLease, encodeLease, textLeases } from "../../record/codec.js";
@@ -17,8 +19,11 @@ import type { Oscillator } from "./oscillator.js";
 import { Random } from "./random.js";
 import { RecordMemory } from "./record-memory.js";
 import { RecordServer } from "./record-server.js";
+import { lockStore } from "./lock-store.js";
+import { type Shared, share } from "./shared-backend.js";
+import { simZooKeeper } from "./zookeeper-client.js";
+import { SIM_TICK_MS, SimZooKeeper } from "./zookeeper-server.js";
 import {
-  closeBackend,
   ELECTION,
   forged,
   forgetful,
@@ -29,8 +34,10 @@ import {
   ownClock,
   tokenIn,
 } from "./store-parts.js";
-import type { Connection, Store, StoreOptions } from "./store-parts.js";
+import type { Store, StoreOptions } from "./store-parts.js";
 
+/** Where the ZooKeeper backend keeps records. */
+const NODE_RECORDS = new Paths("").record("");
 /** Where the etcd room keeps records. */
 const RECORDS = new Keys("").record("");
 
@@ -49,8 +56,12 @@ export function openStore(options: StoreOptions): Store {
       return timedStore(options);
     case "queue":
       return queueStore(options);
+    case "locks":
+      return lockStore(options);
     case "file":
       return fileStore(options);
+    case "sessions":
+      return sessionStore(options);
   }
 }
 
@@ -76,6 +87,7 @@ function observerStore(options: StoreOptions): Store {
     oscillator,
     firstVersion: BigInt(random.whole(0, 1000)),
     watch: plan.watch,
+    pushes: plan.pushes ?? false,
     vouches: plan.vouches ?? false,
     onWrite: (_, version, record, process) => {
       monitor.note(`store: ${version} ${record} by ${process}`);
@@ -116,6 +128,7 @@ function timedStore(options: StoreOptions): Store {
     oscillator,
     firstVersion: BigInt(random.whole(0, 1000)),
     watch: plan.watch,
+    pushes: plan.pushes ?? false,
     vouches: plan.vouches ?? false,
     ttlOf: (record) => record.ttlMs,
     onWrite: (_, version, record, process) => {
@@ -132,6 +145,7 @@ function timedStore(options: StoreOptions): Store {
     memory,
     granted: (token) => grants.has(token),
     forge: (ttlMs) => grants.add(server.plant(ELECTION, () => forged(ttlMs)) ?? 0n),
+    step: (byMs) => server.step(byMs),
     holds: (token) => tokenIn(server, read) === token,
     connect: (clock, process, trouble, purpose) => {
       const link = new Link(process, host, trouble, plan, purpose);
@@ -200,37 +214,53 @@ function queueStore({ plan, host, monitor, wrote, gone }: StoreOptions): Store {
   };
 }
 
-/** One backend for all elections of a process, with a clock of its own. */
-interface Shared {
-  users: number;
-  readonly clock: SimClock;
-  readonly link: Link;
-  readonly backend: Backend;
-}
-
-function share(shared: Shared, forget: () => void): Connection {
-  const { backend, clock, link } = shared;
-  shared.users++;
-  const close = async (late: (what: string) => void): Promise<void> => {
-    if (--shared.users > 0) return;
-    forget();
-    await closeBackend(backend, link, late);
-    if (clock.pending > 0) late(`${clock.pending} timers of the backend are still set`);
-    clock.retired = late;
+/** ZooKeeper: one session for all elections of a process, kept through a follower that may be cut off. */
+function sessionStore({ plan, host, monitor, wrote, gone }: StoreOptions): Store {
+  const random = new Random(plan.seed, "store");
+  const server = new SimZooKeeper({
+    scheduler: host.scheduler,
+    oscillator: ownClock(plan, random),
+    random,
+    onChange: (kind, path, { data, czxid }) => {
+      if (path.startsWith(NODE_RECORDS) && kind === "put") wrote(data);
+      else monitor.note(`store: ${kind} ${path} ${czxid} ${data}`);
+      if (kind === "delete") gone(czxid);
+    },
+  });
+  const backends = new Map<SimProcess, Shared>();
+  return {
+    ...ordinary,
+    holds: (token) => server.has(token),
+    losePower: () => server.failOver(),
+    depose: (node, untilTime) => server.cutOff(node, untilTime),
+    connect: (_, process, trouble, purpose) => {
+      let shared = backends.get(process);
+      if (shared === undefined) {
+        const clock = new SimClock(process, `zookeeper/${purpose}`);
+        const link = new Link(process, host, trouble, plan, `zookeeper/${purpose}`, false);
+        const client = simZooKeeper(server, link, clock);
+        const backend = zookeeperBackend({ client, clock, tickMs: SIM_TICK_MS, warn: () => {} });
+        shared = { users: 0, clock, link, backend };
+        backends.set(process, shared);
+      }
+      return share(shared, () => backends.delete(process));
+    },
   };
-  return { backend, traffic: link, close };
 }
 
 /** A node of another release, whose records the others cannot read. */
 function foreign(store: RecordStore): RecordStore {
-  const native = (entry: Entry | null): Entry | null =>
-    entry === null ? null : { ...entry, record: entry.record.replace(FOREIGN, OURS) };
+  const translated = (entry: Entry): Entry => ({ ...entry, record: entry.record.replace(FOREIGN, OURS) });
+  const native = (entry: Entry | null): Entry | null => entry && translated(entry);
   const { watch } = store;
   return {
     read: async (key, options) => native(await store.read(key, options)),
     write: async (key, expected, record, options) =>
       native(await store.write(key, expected, record.replace(OURS, FOREIGN), options)),
-    ...(watch && { watch: (key, wake, options) => watch.call(store, key, wake, options) }),
+    ...(watch && {
+      watch: (key, wake, options) =>
+        watch.call(store, key, (entry) => wake(entry && translated(entry)), options),
+    }),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
 }

@@ -31,6 +31,7 @@ export interface SubjectOptions {
   readonly backend: Backend;
   readonly clock: Clock;
   readonly ttlMs: number;
+  readonly renewDeadlineMs: number | undefined;
   readonly retryMs: number;
   readonly drainMs: number;
   readonly maxTermMs: number | undefined;

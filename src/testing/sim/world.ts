@@ -1,7 +1,7 @@
 /** One plan, run from beginning to end. */
 import { Election } from "../../election/election.js";
 import type { Timetable } from "../../cron/timetable.js";
-import { Contestant } from "./contestant.js";
+import { SimCandidate } from "./sim-candidate.js";
 import { CronMonitor } from "./cron-monitor.js";
 import type { CronCounts } from "./cron-monitor.js";
 import { almanacOf, timetableOf } from "./cron-plan.js";
@@ -9,14 +9,15 @@ import { CronWork } from "./cron-work.js";
 import { customStore } from "./custom-store.js";
 import type { SimulatedStoreFactory } from "./custom-store.js";
 import { applyFault } from "./faults.js";
-import type { LabourFactory } from "./labour.js";
+import type { WorkloadFactory } from "./workload.js";
 import { Monitor } from "./monitor.js";
+import { Wills } from "./wills.js";
 import type { Rule, Violation } from "./monitor.js";
 import { noTrouble, StoreHost } from "./network.js";
 import type { Trouble } from "./network.js";
 import { SimNode } from "./node.js";
 import type { SimProcess } from "./node.js";
-import { OfficeWork } from "./office-work.js";
+import { ElectionWork } from "./election-work.js";
 import { drawRate, Oscillator } from "./oscillator.js";
 import { CROWD } from "./plan.js";
 import type { Plan } from "./plan.js";
@@ -30,7 +31,7 @@ import type { SubjectFactory } from "./subject.js";
 import { Trace } from "./trace.js";
 
 export interface SimulateOptions {
-  /** What stands for office. Default: the library's own election. If given, no schedules are run on it. */
+  /** What campaigns. Default: the library's own election. If given, no schedules are run on it. */
   readonly elect?: SubjectFactory;
   /** A store of your own instead of the plan's. If given, no schedules are run on it. */
   readonly store?: SimulatedStoreFactory;
@@ -47,7 +48,7 @@ export interface SimulateOptions {
   readonly rejections?: (report: (error: unknown) => void) => () => void;
 }
 
-export interface Outcome {
+export interface SimResult {
   readonly plan: Plan;
   readonly violation: Violation | undefined;
   readonly terms: number;
@@ -64,10 +65,10 @@ export interface Outcome {
 }
 
 /** What happens on a node besides running. */
-export class Seat {
-  contestant: Contestant | undefined;
+export class Replica {
+  candidate: SimCandidate | undefined;
   /** The same in the other elections. */
-  sides: Contestant[] = [];
+  sides: SimCandidate[] = [];
   readonly trouble: Trouble = noTrouble();
   serial = 0;
   constructor(readonly node: SimNode) {}
@@ -99,16 +100,17 @@ export class World {
   readonly store: Store;
   /** The other elections that processes stand in besides, if they do. */
   readonly sides: readonly Side[];
-  readonly seats: readonly Seat[];
+  readonly replicas: readonly Replica[];
   readonly resource: FencedResource;
   /** What watches the schedule, if one is run. */
   readonly cron: CronMonitor | undefined;
   readonly #options: SimulateOptions;
-  readonly #labour: LabourFactory;
+  readonly #workload: WorkloadFactory;
   readonly #monitors: readonly Monitor[];
   /** Elections that only a few stand in, and that need not have a leader. */
   readonly #naps: Side[] = [];
-  readonly #ambushes: Record<Moment, ((seat: Seat) => void)[]> = {
+  readonly wills = new Wills();
+  readonly #ambushes: Record<Moment, ((replica: Replica) => void)[]> = {
     next: [],
     stand: [],
     claim: [],
@@ -134,28 +136,28 @@ export class World {
     this.monitor.vouches = () => this.store.vouches?.() ?? false;
     this.monitor.ignored = new Set(options.ignore);
     this.monitor.onOpened = (node) => this.#sprung("next", node);
-    this.monitor.onStanding = (node) => this.#sprung("stand", node);
+    this.monitor.onCampaigning = (node) => this.#sprung("stand", node);
     this.monitor.vacancy = () => this.store.vacancy?.();
     this.monitor.holds = (token) => this.store.holds(token);
     this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
     this.sides = Array.from({ length: plan.sides }, (_, i) => this.#side(`side${i || ""}`));
     this.#monitors = [this.monitor, ...this.sides.map(({ monitor }) => monitor)];
     const elect = options.elect ?? ((subject) => new Election(subject));
-    const office: LabourFactory = (employer, subject) => new OfficeWork(employer, elect(subject));
-    this.#labour = office;
+    const electionWork: WorkloadFactory = (host, subject) => new ElectionWork(host, elect(subject));
+    this.#workload = electionWork;
     if (plan.cron && timetable !== undefined) {
       const monitor = new CronMonitor(plan.cron, almanacOf(plan.cron) ?? timetable, this.monitor);
       monitor.onClaim = (node) => this.#sprung("claim", node);
       monitor.onRun = (node) => this.#sprung("run", node);
       this.cron = monitor;
       const cron = { plan: plan.cron, timetable, monitor };
-      this.#labour = (employer, subject) =>
-        subject.name === ELECTION ? new CronWork(employer, cron, subject) : office(employer, subject);
+      this.#workload = (host, subject) =>
+        subject.name === ELECTION ? new CronWork(host, cron, subject) : electionWork(host, subject);
     }
-    this.seats = Array.from({ length: plan.nodes }, (_, i) => this.#seat(i + 1));
+    this.replicas = Array.from({ length: plan.nodes }, (_, i) => this.#replica(i + 1));
   }
 
-  async run(): Promise<Outcome> {
+  async run(): Promise<SimResult> {
     const { plan, scheduler, monitor } = this;
     const unlisten = this.#options.rejections?.((error) => {
       monitor.violate("unhandled", error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -166,7 +168,7 @@ export class World {
       await this.#closeAll();
     } finally {
       unlisten?.();
-      for (const seat of this.seats) seat.node.kill();
+      for (const replica of this.replicas) replica.node.kill();
     }
     this.trace.number(scheduler.count);
     return {
@@ -184,20 +186,20 @@ export class World {
     };
   }
 
-  start(seat: Seat): void {
-    if (seat.node.process !== undefined) return;
-    const { label } = seat.node.start();
-    seat.serial = 0;
+  start(replica: Replica): void {
+    if (replica.node.process !== undefined) return;
+    const { label } = replica.node.start();
+    replica.serial = 0;
     this.monitor.note(`${label} starts`);
-    this.open(seat);
+    this.open(replica);
   }
 
-  open(seat: Seat): void {
-    const { process } = seat.node;
+  open(replica: Replica): void {
+    const { process } = replica.node;
     if (process === undefined) return;
-    seat.contestant = this.#contestant(seat, process, ELECTION, ++seat.serial);
-    if (seat.sides.length > 0 || (this.plan.sides > CROWD && seat.node.index > 2)) return;
-    seat.sides = this.sides.map((side) => this.#contestant(seat, process, side.election, 1, side));
+    replica.candidate = this.#candidateOn(replica, process, ELECTION, ++replica.serial);
+    if (replica.sides.length > 0 || (this.plan.sides > CROWD && replica.node.index > 2)) return;
+    replica.sides = this.sides.map((side) => this.#candidateOn(replica, process, side.election, 1, side));
   }
 
   #side(election: string): Side {
@@ -209,24 +211,25 @@ export class World {
     return { election, monitor, resource: new FencedResource(this.scheduler, monitor, random) };
   }
 
-  #contestant(
-    seat: Seat,
+  #candidateOn(
+    replica: Replica,
     process: SimProcess,
     election: string,
     serial: number,
     { monitor, resource }: Pick<Side, "monitor" | "resource"> = this,
-  ): Contestant {
+  ): SimCandidate {
     this.store.memory?.forgive(process, election);
-    return new Contestant({
+    return new SimCandidate({
       process,
       election,
+      led: (term, candidate) => void (election === ELECTION && this.wills.led(term, candidate)),
       met: (candidate) => this.store.memory?.met(process, election, candidate) ?? -1n,
       serial,
       plan: this.plan,
       monitor,
       resource,
-      labour: this.#labour,
-      connect: (clock, owner, purpose) => this.store.connect(clock, owner, seat.trouble, purpose),
+      workload: this.#workload,
+      connect: (clock, owner, purpose) => this.store.connect(clock, owner, replica.trouble, purpose),
     });
   }
 
@@ -237,10 +240,10 @@ export class World {
     return side;
   }
 
-  /** This node's process, if there is one, stands in one more election. */
-  enter(seat: Seat, side: Side): void {
-    const { process } = seat.node;
-    process?.deliver(() => seat.sides.push(this.#contestant(seat, process, side.election, 1, side)));
+  /** This node's process, if there is one, campaigns in one more election. */
+  enter(replica: Replica, side: Side): void {
+    const { process } = replica.node;
+    process?.deliver(() => replica.sides.push(this.#candidateOn(replica, process, side.election, 1, side)));
   }
 
   /** The store loses its memory. A while later an operator deals with it, and again when all is well. */
@@ -265,8 +268,8 @@ export class World {
       for (const monitor of this.#all) monitor.lostMemory();
       return;
     }
-    for (const { contestant, sides, node } of this.seats) {
-      for (const each of [contestant, ...sides]) {
+    for (const { candidate, sides, node } of this.replicas) {
+      for (const each of [candidate, ...sides]) {
         if (each === undefined) continue;
         each.process.deliver(() => {
           each.acceptRegression();
@@ -281,8 +284,8 @@ export class World {
     return [...this.#monitors, ...this.#naps.map(({ monitor }) => monitor)];
   }
 
-  /** Lies in wait for whoever is elected, reaches for office, claims an instant or begins a job next. */
-  ambush(moment: Moment, strike: (seat: Seat) => void): void {
+  /** Lies in wait for whoever is elected, tries to be elected, claims an instant or begins a job next. */
+  ambush(moment: Moment, strike: (replica: Replica) => void): void {
     this.#ambushes[moment].push(strike);
   }
 
@@ -293,22 +296,23 @@ export class World {
 
   #sprung(moment: Moment, node: SimNode): void {
     const strike = this.#ambushes[moment].shift();
-    const seat = this.seats.find((each) => each.node === node);
-    if (strike !== undefined && seat !== undefined) this.scheduler.at(this.scheduler.now, () => strike(seat));
+    const replica = this.replicas.find((each) => each.node === node);
+    if (strike !== undefined && replica !== undefined)
+      this.scheduler.at(this.scheduler.now, () => strike(replica));
   }
 
-  crash(seat: Seat): void {
-    const { process } = seat.node;
+  crash(replica: Replica): void {
+    const { process } = replica.node;
     if (process === undefined) return;
     this.monitor.note(`${process.label} is killed`);
     this.monitor.forget(process);
     for (const monitor of this.#all) monitor.forget(process);
-    seat.node.kill();
-    seat.contestant = undefined;
-    seat.sides = [];
+    replica.node.kill();
+    replica.candidate = undefined;
+    replica.sides = [];
   }
 
-  #seat(index: number): Seat {
+  #replica(index: number): Replica {
     const { plan, scheduler } = this;
     const random = new Random(plan.seed, `machine/${index}`);
     const start = {
@@ -317,24 +321,25 @@ export class World {
       wall: this.#wallStart + random.next() * (this.cron === undefined ? WALL_SPREAD_MS : CAREFUL_SPREAD_MS),
     };
     const oscillator = new Oscillator(drawRate(plan.rates, random), start);
-    return new Seat(new SimNode(index, plan.seed, scheduler, oscillator));
+    return new Replica(new SimNode(index, plan.seed, scheduler, oscillator));
   }
 
   #schedule(): void {
     const { plan, scheduler, monitor } = this;
     const random = new Random(plan.seed, "start");
-    for (const seat of this.seats) scheduler.at(random.next() * 500, () => this.start(seat));
+    for (const replica of this.replicas) scheduler.at(random.next() * 500, () => this.start(replica));
     plan.faults.forEach((fault, index) => scheduler.at(fault.t, () => applyFault(this, fault, index)));
     scheduler.at(plan.healAtMs, () => {
       monitor.note("all is well from here on");
-      for (const seat of this.seats) this.start(seat);
+      for (const replica of this.replicas) this.start(replica);
     });
     if (this.cron !== undefined) scheduler.at(plan.healAtMs + plan.ttlMs, () => this.#setDates());
-    const patience = (3 * plan.ttlMs) / plan.rates.low;
+    // Consul lets a session end after two ttls, and keeps its locks closed for another.
+    const patience = ((plan.store === "locks" ? 5 : 3) * plan.ttlMs) / plan.rates.low;
     const someoneLed = (since: number, what: string) => (): void => {
       const vacant = this.#monitors.find(({ lastHeld }) => lastHeld < since);
       const where = vacant === monitor ? "" : " in one of the other elections";
-      vacant?.violate("liveness", `nobody led within 3 x ttl ${what}${where}`);
+      vacant?.violate("liveness", `nobody led for too long ${what}${where}`);
     };
     // A plan that was cut short has no quiet end in which someone could be expected to lead.
     if (plan.healAtMs + patience > plan.horizonMs) return;
@@ -342,27 +347,27 @@ export class World {
     scheduler.quietly(plan.horizonMs, someoneLed(plan.horizonMs - patience, "before the end"));
     scheduler.quietly(plan.horizonMs, () => this.#checkObservers());
     const { cron } = this;
-    if (cron) scheduler.quietly(plan.horizonMs, () => cron.judge(this.#wallStart + scheduler.now));
+    if (cron) scheduler.quietly(plan.horizonMs, () => cron.checkRuns(this.#wallStart + scheduler.now));
   }
 
   /** Whoever follows has had the time to see who leads. Only of a store whose reads are never stale. */
   #checkObservers(): void {
     const { monitor, plan, scheduler } = this;
     const leader = monitor.leader();
-    if (plan.store !== "queue" || leader === undefined) return;
+    if ((plan.store !== "queue" && plan.store !== "locks") || leader === undefined) return;
     const since = scheduler.now - 2 * plan.ttlMs;
-    for (const { contestant, node } of this.seats) {
+    for (const { candidate, node } of this.replicas) {
       if (
-        contestant?.sees === undefined ||
-        !contestant.open ||
+        candidate?.sees === undefined ||
+        !candidate.open ||
         node.turningSince > since ||
         leader.openedAt > since
       )
         continue;
-      if (contestant.sees !== leader.token)
+      if (candidate.sees !== leader.token)
         monitor.violate(
           "observer-order",
-          `${contestant.owner} sees ${contestant.sees ?? "nobody"} although ${leader.token} leads`,
+          `${candidate.owner} sees ${candidate.sees ?? "nobody"} although ${leader.token} leads`,
         );
     }
   }
@@ -373,7 +378,7 @@ export class World {
    */
   #setDates(): void {
     const { now } = this.scheduler;
-    for (const { node } of this.seats) node.oscillator.setWall(now, this.#wallStart + now);
+    for (const { node } of this.replicas) node.oscillator.setWall(now, this.#wallStart + now);
   }
 
   get #wallStart(): number {
@@ -400,10 +405,10 @@ export class World {
     if (this.#violation !== undefined) return;
     let open = 0;
     scheduler.at(plan.horizonMs, () => {
-      for (const contestant of this.seats.flatMap((seat) => [seat.contestant, ...seat.sides])) {
-        if (contestant === undefined || !contestant.open) continue;
+      for (const candidate of this.replicas.flatMap((replica) => [replica.candidate, ...replica.sides])) {
+        if (candidate === undefined || !candidate.open) continue;
         open++;
-        contestant.close().then(
+        candidate.close().then(
           () => void open--,
           (error: unknown) => monitor.violate("after-close", `close() rejected: ${String(error)}`),
         );
@@ -415,7 +420,7 @@ export class World {
   }
 }
 
-export async function simulate(plan: Plan, options: SimulateOptions = {}): Promise<Outcome> {
+export async function simulate(plan: Plan, options: SimulateOptions = {}): Promise<SimResult> {
   const own = options.elect !== undefined || options.store !== undefined;
   const scheduled = plan.cron && !own ? plan.cron : undefined;
   const timetable = scheduled && (await timetableOf(scheduled));

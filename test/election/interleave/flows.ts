@@ -98,7 +98,7 @@ async function followed(scene: Scene): Promise<void> {
   await following;
 }
 
-/** A caller that gives up, and stands again with the same object. */
+/** A caller that gives up, and campaigns again with the same object. */
 async function again(scene: Scene): Promise<void> {
   await campaign(scene).catch(() => {});
   const term = await scene.election.campaign();

@@ -111,6 +111,7 @@ export class Scene {
     if (this.#closed) this.violate(`work of ${token} began after close() had resolved`);
     if (this.#begun.has(token)) this.violate(`work of ${token} began twice`);
     if (!term.held) this.violate(`work of ${token} began without a term`);
+    if (term.signal.aborted) this.violate(`work of ${token} began though it had been told to stop`);
     this.#begun.add(token);
     this.#working.set(token, term);
     await new Promise<void>((resolve) => {

@@ -23,7 +23,7 @@ export interface Script {
   readonly grantAgeMs: number;
   /** Campaigns do not hear their signal: what they win arrives after nobody waits for it. */
   readonly deaf: boolean;
-  /** Campaigns that find someone else in office before one is granted. */
+  /** Campaigns that find someone else leading before one is granted. */
   readonly busy: number;
   /** What the first confirmation is told. */
   readonly confirms: "yes" | "lost" | "unknown";

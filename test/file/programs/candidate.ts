@@ -9,7 +9,7 @@ import { onAbort } from "../../../src/kit/wait.js";
 
 const [directory = "", ttlMs = "2000", rule = "on"] = process.argv.slice(2);
 const election = new Election({
-  name: "office",
+  name: "leadership",
   id: `p${process.pid}`,
   backend: fileBackend({ directory, deadProcessRule: rule === "on" }),
   ttlMs: Number(ttlMs),

@@ -85,7 +85,7 @@ function now(): string {
 }
 
 export function formatCases(server: () => Server): void {
-  it("office goes from today's format to tomorrow's and back, and nobody takes it from a leader he cannot read", async () => {
+  it("leadership goes from today's format to tomorrow's and back, and nobody takes it from a leader he cannot read", async () => {
     const name = `formats-${process.pid}`;
     const tomorrow = new Tomorrow(server(), name);
     await using today = new Election({

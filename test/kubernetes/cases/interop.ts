@@ -1,5 +1,5 @@
 /**
- * One election, two implementations: ours and client-go's hand the office back
+ * One election, two implementations: ours and client-go's hand leadership back
  * and forth, by release and by death. CONCLAVE_LONG=1 or ROUNDS=n for more.
  */
 import { afterEach, expect, it } from "vitest";
@@ -24,7 +24,7 @@ export function interopCases(server: () => Server): void {
   });
 
   it(
-    `change office ${HANDOVERS} times, graceful and killed, never two at once`,
+    `change leaders ${HANDOVERS} times, graceful and killed, never two at once`,
     { timeout: HANDOVERS * 15_000 },
     async ({ skip }) => {
       if (server().candidate === undefined) return skip("no client-go-candidate (CLIENT_GO_CANDIDATE)");

@@ -37,7 +37,7 @@ export function routeCases(server: () => Server): void {
     return election;
   }
 
-  it("the leading pod carries it, and it is off before the office is free", async () => {
+  it("the leading pod carries it, and it is off before leadership is free", async () => {
     const [first, second] = [await pod(), await pod()];
     const [a, b] = [await candidate("routed", first), await candidate("routed", second)];
     const term = await a.campaign();

@@ -1,7 +1,7 @@
 /**
  * gRPC on one HTTP/2 connection. Knows nothing of etcd: paths and bytes go in,
- * bytes or an error come out. A connection that fell silent is found by pings
- * and ends; it is never repaired, only replaced.
+ * bytes or an error come out. Pings detect a connection that no longer answers;
+ * it is closed and replaced, never repaired.
  */
 import type {
   ClientHttp2Session,
@@ -14,7 +14,7 @@ import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../../seam/clock.js";
 import type { Stop } from "../../../kit/stop.js";
 import { onAbort, throwIfStopped } from "../../../kit/wait.js";
-import { Ahead } from "./ahead.js";
+import { PreopenedStream } from "./preopened-stream.js";
 import { decodeMessage, EtcdError, httpError, statusError, unreadable } from "./errors.js";
 import { frame, Unframer } from "./framing.js";
 
@@ -24,13 +24,13 @@ const PING_ANSWER_MS = 2_000;
 const TICK_MS = 1_000;
 /** Pings sent early, because a call waits, before the server has to say something again. */
 const EARLY_PINGS = 2;
-/** After an answer, whoever waited for it goes first. */
-const AHEAD_MS = 5;
+/** Delay after an answer, so that the caller that waited for it runs first. */
+const PREOPEN_DELAY_MS = 5;
 const MANY_STREAMS = 16;
 
 export interface StreamHandlers {
   message(bytes: Uint8Array): void;
-  /** Exactly once. `undefined`: the server ended it in peace. */
+  /** Called exactly once. `undefined`: the server ended the stream without an error. */
   ended(error: EtcdError | undefined): void;
 }
 
@@ -46,7 +46,7 @@ export interface UnaryRequest {
   readonly signal: Stop;
   /** What of the body must not appear in an error. */
   readonly secret?: string;
-  /** Another like it will follow: while a stream is open too, the next one's is opened ahead. */
+  /** Another like it will follow: while a watch stream is open too, its stream is opened in advance. */
   readonly again?: boolean;
 }
 
@@ -61,9 +61,9 @@ export class Connection {
   #open = 0;
   /** Of those, single calls: each waits for an answer. */
   #calls = 0;
-  /** And those that last: somebody waits for news, and will act on it. */
+  /** Long-lived streams (watches): a request is likely to follow an event on them. */
   #streams = 0;
-  readonly #ahead: Ahead;
+  readonly #preopened: PreopenedStream;
   #opening: Timer | undefined;
   #alive = true;
   #tick: Timer | undefined;
@@ -86,7 +86,9 @@ export class Connection {
     this.#clock = clock;
     this.#ended = ended;
     this.heardAt = clock.now();
-    this.#ahead = new Ahead((path, token, handlers) => this.#request(path, token, undefined, handlers));
+    this.#preopened = new PreopenedStream((path, token, handlers) =>
+      this.#request(path, token, undefined, handlers),
+    );
     session.on("error", () => this.end("the connection broke"));
     session.on("close", () => this.end("the connection was closed"));
     socket.on("close", () => this.end("the connection was closed"));
@@ -129,11 +131,11 @@ export class Connection {
           if (error !== undefined) return reject(error);
           if (answer === undefined) return reject(statusError(2, "empty answer", this.who));
           resolve(answer);
-          if (again) this.#openAhead(path, token);
+          if (again) this.#preopen(path, token);
         },
       };
       const stream =
-        this.#ahead.take(path, token, handlers) ?? this.#request(path, token, limitMs, handlers, secret);
+        this.#preopened.take(path, token, handlers) ?? this.#request(path, token, limitMs, handlers, secret);
       this.#calls++;
       const unlink = onAbort(signal, () => {
         stream.close(constants.NGHTTP2_CANCEL);
@@ -148,7 +150,7 @@ export class Connection {
     const request = this.#request(path, token, undefined, {
       message: (bytes) => handlers.message(bytes),
       ended: (error) => {
-        if (--this.#streams === 0) this.#ahead.drop();
+        if (--this.#streams === 0) this.#preopened.drop();
         handlers.ended(error);
       },
     });
@@ -161,17 +163,17 @@ export class Connection {
     };
   }
 
-  #openAhead(path: string, token: string | undefined): void {
+  #preopen(path: string, token: string | undefined): void {
     if (this.#opening !== undefined || this.#streams === 0 || this.#calls > 0) return;
     // Where few streams are allowed at once (some proxies), none is taken up before it is needed.
     if ((this.#session.remoteSettings.maxConcurrentStreams ?? Infinity) < MANY_STREAMS) return;
-    this.#opening = this.#clock.after(AHEAD_MS, () => {
+    this.#opening = this.#clock.after(PREOPEN_DELAY_MS, () => {
       this.#opening = undefined;
       if (!this.#alive || this.#streams === 0 || this.#calls > 0) return;
       try {
-        this.#ahead.open(path, token);
+        this.#preopened.open(path, token);
       } catch {
-        // the connection is gone: whoever asks next hears of it
+        // the connection is gone: the next request reports it
       }
     });
   }
@@ -218,7 +220,7 @@ export class Connection {
       told = true;
       handlers.ended(failure);
     };
-    const judge = (headers: IncomingHttpHeaders): void => {
+    const onHeaders = (headers: IncomingHttpHeaders): void => {
       this.#heard();
       const status = headers["grpc-status"];
       const http = headers[":status"];
@@ -227,15 +229,15 @@ export class Connection {
         finished = true;
         if (status !== "0")
           failure = statusError(Number(status), decodeMessage(headers["grpc-message"]), this.who, secrets);
-        // All is said; the stream's own end comes a little later.
+        // The answer is complete; the stream's own end comes a little later.
         if (failure !== undefined || messages > 0) end();
       }
-      // The server is done, we are not: the stream would stay half open for ever.
+      // The server is done, we are not: the stream would stay half open forever.
       if ((finished || failure !== undefined) && !request.writableEnded)
         request.close(constants.NGHTTP2_CANCEL);
     };
-    request.on("response", judge);
-    request.on("trailers", judge);
+    request.on("response", onHeaders);
+    request.on("trailers", onHeaders);
     request.on("data", (chunk: Buffer) => {
       this.#heard();
       try {
@@ -248,7 +250,7 @@ export class Connection {
         request.close(constants.NGHTTP2_PROTOCOL_ERROR);
       }
     });
-    request.on("error", () => {}); // "close" follows, and says the same
+    request.on("error", () => {}); // "close" follows and is handled
     request.on("close", () => {
       this.#open--;
       if (failure === undefined && !finished) failure = this.#why ?? this.#cutShort();
@@ -284,7 +286,7 @@ export class Connection {
   #watchSilence(now: number): void {
     if (!this.#alive || this.#open === 0) return;
     if (this.#pingSentAt !== undefined) {
-      // A tick that comes late says that *we* were away: the answer may lie unread in the socket.
+      // A late tick means that this process was paused: the answer may be unread in the socket.
       const late = now - this.#tickDueAt > TICK_MS;
       if (late) this.#pingSentAt = now;
       else if (now - this.#pingSentAt >= PING_ANSWER_MS) this.end("it stopped answering pings");

@@ -45,7 +45,7 @@ function quote(text: string, secrets: readonly string[]): string {
 }
 
 /**
- * Turns a gRPC status into one clear error. Unknown ones are taken for passing
+ * PredecessorLookup a gRPC status into one clear error. Unknown ones are taken for passing
  * faults: only what is known to be permanent is permanent.
  */
 export function statusError(

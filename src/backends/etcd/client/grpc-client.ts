@@ -23,7 +23,7 @@ import { Channel } from "./channel.js";
 import type { Connection, UnaryRequest } from "./connection.js";
 import type { Endpoint, TlsFiles } from "./endpoint.js";
 import { EtcdError, isMemberCutOff, isStaleToken, unreadable } from "./errors.js";
-import { Gate } from "./gate.js";
+import { CallSlots } from "./call-slots.js";
 import {
   decodeLeaseGrant,
   decodeLeaseLife,
@@ -52,10 +52,10 @@ export interface EtcdClientOptions {
 }
 
 const DIAL_TIMEOUT_MS = 5_000;
-/** More at once only queue up inside the connection, where no deadline reaches them. */
+/** More calls would only queue up inside the connection, where their time limit does not apply. */
 const CALLS_AT_ONCE = 128;
-/** A caller with less patience than this condemns no connection by it: others use it too, and pings watch over it. */
-const PATIENT_MS = 100;
+/** Shorter timeouts never close the shared connection: others use it too, and pings check it. */
+const MIN_LIMIT_TO_CLOSE_MS = 100;
 
 /** For calls of which only the end is of interest. */
 const nothing = (): void => {};
@@ -65,7 +65,7 @@ export class GrpcEtcdClient implements EtcdClient {
   readonly #channel: Channel;
   readonly #tokens: Tokens;
   readonly #watches: Watches;
-  readonly #gate = new Gate(CALLS_AT_ONCE);
+  readonly #slots = new CallSlots(CALLS_AT_ONCE);
 
   constructor(options: EtcdClientOptions) {
     this.#clock = options.clock ?? systemClock;
@@ -83,8 +83,8 @@ export class GrpcEtcdClient implements EtcdClient {
           const token = await this.#tokens.token(connection);
           return { stream: connection.stream(methods.watch, token, handlers), who: connection.who, token };
         },
-        refuse: (token) => {
-          this.#tokens.refuse(token);
+        invalidate: (token) => {
+          this.#tokens.invalidate(token);
           return this.#tokens.needed;
         },
       },
@@ -165,11 +165,11 @@ export class GrpcEtcdClient implements EtcdClient {
   ): Promise<T> {
     if (limits.urgent === true) return this.#urgent(what, path, body, limits, decode);
     throwIfStopped(limits.signal);
-    if (!this.#gate.tryEnter()) await this.#gate.enter(limits.signal);
+    if (!this.#slots.tryEnter()) await this.#slots.enter(limits.signal);
     try {
       return await this.#urgent(what, path, body, limits, decode);
     } finally {
-      this.#gate.leave();
+      this.#slots.leave();
     }
   }
 
@@ -185,7 +185,7 @@ export class GrpcEtcdClient implements EtcdClient {
     const ask = (stop: Stop): Promise<Uint8Array> => {
       const request = { path, body, limitMs, signal: stop, again: path === methods.txn };
       used = this.#channel.current;
-      // With all at hand it is sent here and now: somebody may be waiting for what it does.
+      // With a connection and without credentials it is sent at once, without an extra turn of the event loop.
       if (used !== undefined && !this.#tokens.needed) return used.unary(request, undefined);
       return this.#ask(request, (connection) => {
         used = connection;
@@ -199,7 +199,7 @@ export class GrpcEtcdClient implements EtcdClient {
         throw unreadable(used?.who, cause);
       }
     } catch (error) {
-      this.#judge(used, error, sentAt, limitMs);
+      this.#checkConnection(used, error, sentAt, limitMs);
       throw error;
     }
   }
@@ -213,17 +213,22 @@ export class GrpcEtcdClient implements EtcdClient {
       return await connection.unary(request, token);
     } catch (error) {
       if (!this.#tokens.needed || !isStaleToken(error)) throw error;
-      this.#tokens.refuse(token);
+      this.#tokens.invalidate(token);
       const newer = await this.#tokens.token(connection);
       return connection.unary(request, newer);
     }
   }
 
   /** Moves on to another endpoint when this one is silent, or has lost the others. */
-  #judge(connection: Connection | undefined, error: unknown, sentAt: number, limitMs: number): void {
+  #checkConnection(
+    connection: Connection | undefined,
+    error: unknown,
+    sentAt: number,
+    limitMs: number,
+  ): void {
     if (connection === undefined) return;
-    // Who gave up, the caller or we, does not matter: nothing at all was heard for that long.
-    const waited = limitMs >= PATIENT_MS && this.#clock.now() - sentAt >= 0.9 * limitMs;
+    // Whether the caller or the time limit ended the call: nothing was received for that long.
+    const waited = limitMs >= MIN_LIMIT_TO_CLOSE_MS && this.#clock.now() - sentAt >= 0.9 * limitMs;
     if (waited && connection.heardAt <= sentAt) connection.end("a request went unanswered");
     else if (this.#channel.many && isMemberCutOff(error)) connection.end("it has lost the cluster's leader");
   }

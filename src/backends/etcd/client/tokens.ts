@@ -4,7 +4,7 @@
  * calls wait. The password goes to etcd and nowhere else.
  */
 import type { Clock } from "../../../seam/clock.js";
-import { Halt } from "../../../kit/stop.js";
+import { StopSource } from "../../../kit/stop.js";
 import { limited } from "../../../kit/wait.js";
 import type { Connection } from "./connection.js";
 import { EtcdError } from "./errors.js";
@@ -47,7 +47,7 @@ export class Tokens {
   }
 
   /** etcd refused this token; a newer one is left alone. */
-  refuse(token: string | undefined): void {
+  invalidate(token: string | undefined): void {
     if (this.#token?.text === token) this.#token = undefined;
   }
 
@@ -66,7 +66,7 @@ export class Tokens {
     const body = encodeAuthenticate(username, password);
     let text: string | undefined;
     try {
-      const never = new Halt();
+      const never = new StopSource();
       const answer = await limited(this.#clock, AUTH_LIMIT_MS, never, "authentication at etcd", (signal) =>
         connection.unary(
           { path: methods.authenticate, body, limitMs: AUTH_LIMIT_MS, signal, secret: password },

@@ -38,7 +38,7 @@ export interface WatchTransport {
     readonly token: string | undefined;
   }>;
   /** This token, or none, is no good any more: the next stream needs another. `false`: there is no other. */
-  refuse(token: string | undefined): boolean;
+  invalidate(token: string | undefined): boolean;
 }
 
 type State =
@@ -52,7 +52,7 @@ type State =
       /** Asked for on this stream and not answered yet, in order. */
       readonly asked: Set<bigint>;
     }
-  | { readonly kind: "resting"; readonly timer: Timer };
+  | { readonly kind: "waiting"; readonly timer: Timer };
 
 type Open = State & { readonly kind: "open" };
 
@@ -95,7 +95,7 @@ export class Watches {
     this.#cancelling?.cancel();
     this.#watches.clear();
     if (this.#state.kind === "open") this.#state.stream.close();
-    if (this.#state.kind === "resting") this.#state.timer.cancel();
+    if (this.#state.kind === "waiting") this.#state.timer.cancel();
     this.#state = { kind: "idle" };
   }
 
@@ -110,7 +110,7 @@ export class Watches {
           if (current() && mine.kind === "open") this.#receive(decodeWatchAnswer(bytes), mine);
         },
         ended: () => {
-          if (current()) this.#rest();
+          if (current()) this.#retryLater();
         },
       })
       .then(
@@ -124,12 +124,12 @@ export class Watches {
         (error: unknown) => {
           if (!current()) return;
           if (error instanceof EtcdError && error.code === "forbidden") this.#denied(error);
-          this.#rest();
+          this.#retryLater();
         },
       );
   }
 
-  /** Our credentials are refused. Once may be by chance; twice in a row is told to those who wait. */
+  /** Our credentials are refused. The first refusal is retried; a second one in a row ends the watches. */
   #denied(error: EtcdError): void {
     for (const [id, watch] of [...this.#watches]) {
       if (watch.lastChance) this.#finish(id, watch, { kind: "failed", error });
@@ -138,14 +138,14 @@ export class Watches {
   }
 
   /** Waits, longer each time in vain, and opens the stream again if anybody still watches. */
-  #rest(): void {
+  #retryLater(): void {
     if (this.#watches.size === 0) {
       this.#state = { kind: "idle" };
       return;
     }
     const delay = this.#retryMs * (0.5 + this.#clock.random());
     this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
-    this.#state = { kind: "resting", timer: this.#clock.after(delay, () => this.#open()) };
+    this.#state = { kind: "waiting", timer: this.#clock.after(delay, () => this.#open()) };
   }
 
   #ask(id: bigint, watch: Watch, { stream, asked }: Open): void {
@@ -153,7 +153,7 @@ export class Watches {
     stream.send(encodeWatchCreate(id, watch.request, watch.next));
   }
 
-  /** Said a moment later: who ends a watch has heard the news, and has more urgent things to do. */
+  /** Batch cancels for 5 ms so they don't delay the transaction that follows. */
   #cancel(id: bigint): void {
     if (this.#state.kind !== "open") return;
     this.#cancelled.push(id);
@@ -174,7 +174,7 @@ export class Watches {
     const id = answer.created ? answered(answer, state) : answer.id;
     const watch = this.#watches.get(id);
     if (watch !== undefined && isAbsurd(answer, watch)) {
-      this.#rest(); // a broken server: not in a tight loop
+      this.#retryLater(); // a broken server: not in a tight loop
       return state.stream.close();
     }
     this.#retryMs = FIRST_RETRY_MS;
@@ -182,7 +182,7 @@ export class Watches {
     if (answer.compactRevision > 0n)
       return this.#finish(id, watch, { kind: "compacted", revision: answer.compactRevision });
     if (answer.canceled) return this.#refused(id, answer.cancelReason, watch, state);
-    if (answer.created) return begun(watch, answer.revision);
+    if (answer.created) return created(watch, answer.revision);
     if (watch.next === undefined) return; // it has not begun, so this is not its
     const last = answer.events.at(-1);
     // While a watch catches up, the header runs ahead of the events: only what was
@@ -198,10 +198,10 @@ export class Watches {
    * A refusal may be due to a token that aged while the stream lived, or that the
    * server forgot in a restart, or to none at all if authentication was switched on
    * meanwhile; older servers call all of them "permission denied". So
-   * once more with a new token and a new stream, and only then is it believed.
+   * once more with a new token and a new stream, and only then does the watch fail.
    */
   #refused(id: bigint, reason: string, watch: Watch, state: Open): void {
-    if (watch.lastChance || !this.#transport.refuse(state.token)) {
+    if (watch.lastChance || !this.#transport.invalidate(state.token)) {
       const error = statusError(7, reason === "" ? "watch cancelled" : reason, state.who, [
         state.token ?? "",
       ]);
@@ -212,7 +212,7 @@ export class Watches {
       const other = this.#watches.get(waiting);
       if (other !== undefined) other.lastChance = true;
     }
-    this.#rest();
+    this.#retryLater();
     state.stream.close();
   }
 
@@ -223,17 +223,17 @@ export class Watches {
   }
 }
 
-/** History that this watch does not ask for cannot be missing to it. */
+/** A compaction below the revision a watch waits for cannot concern it: the server is broken. */
 function isAbsurd({ compactRevision }: WatchAnswer, { next }: Watch): boolean {
   return compactRevision > 0n && next !== undefined && compactRevision <= next;
 }
 
-/** The server has taken it up. */
-function begun(watch: Watch, revision: bigint): void {
+/** The server has created the watch. */
+function created(watch: Watch, revision: bigint): void {
   watch.lastChance = false;
   if (watch.next !== undefined) return;
   watch.next = revision + 1n;
-  watch.sink({ kind: "standing", revision });
+  watch.sink({ kind: "created", revision });
 }
 
 /** Whose answer this is. They come in the order of the questions; newer servers give a refused watch no id. */

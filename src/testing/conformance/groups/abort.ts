@@ -7,20 +7,38 @@ import type { Stage } from "../stage.js";
 /** "Soon", for calls that have only to notice. */
 const SOON_MS = 5_000;
 
-async function endsAfterAbort(
-  stage: Stage,
-  what: string,
-  call: (signal: AbortSignal) => Promise<unknown>,
-): Promise<void> {
-  const controller = new AbortController();
-  let ended = false;
-  const calling = call(controller.signal).finally(() => (ended = true));
-  calling.catch(() => {});
+type Call = (signal: AbortSignal) => Promise<unknown>;
+
+/** All are under way before the first is given up: a backend may give up the connection that others wait on with it. */
+async function endAfterAbort(stage: Stage, calls: Readonly<Record<string, Call>>): Promise<void> {
+  const under = Object.entries(calls).map(([what, call]) => begin(what, call));
   await stage.pause(100);
-  check(!ended, `${what} must still be waiting: nothing answers it`);
-  controller.abort(new Error("the caller gave up"));
-  await stage.soon(Promise.allSettled([calling]), `${what} must end when its signal aborts`, SOON_MS);
+  for (const { what, ended } of under) check(!ended(), `${what} must still be waiting: nothing answers it`);
+  for (const { controller } of under) controller.abort(new Error("the caller gave up"));
+  await Promise.all(
+    under.map(({ what, calling }) =>
+      stage.soon(Promise.allSettled([calling]), `${what} must end when its signal aborts`, SOON_MS),
+    ),
+  );
 }
+
+interface UnderWay {
+  readonly what: string;
+  readonly controller: AbortController;
+  readonly calling: Promise<unknown>;
+  ended(): boolean;
+}
+
+function begin(what: string, call: Call): UnderWay {
+  const controller = new AbortController();
+  let over = false;
+  const calling = call(controller.signal).finally(() => (over = true));
+  calling.catch(() => {});
+  return { what, controller, calling, ended: () => over };
+}
+
+const endsAfterAbort = (stage: Stage, what: string, call: Call): Promise<void> =>
+  endAfterAbort(stage, { [what]: call });
 
 async function drain(observation: AsyncIterable<unknown>): Promise<void> {
   const sights = observation[Symbol.asyncIterator]();
@@ -36,21 +54,15 @@ async function whileCut(stage: Stage): Promise<void> {
   await recordsOrNone(backend).read(name, stage.call());
   const patient = { ttlMs, attemptMs: 60_000 };
   await stage.faults.cut();
-  await Promise.all([
-    endsAfterAbort(stage, "renew", (signal) => hold.renew({ signal })),
-    endsAfterAbort(stage, "release", (signal) => releasing.release({ signal })),
-    endsAfterAbort(stage, "campaign", (signal) => stage.stand(backend, stage.name(), { ...patient, signal })),
-    endsAfterAbort(stage, "one attempt", (signal) =>
-      stage.stand(backend, stage.name(), { ...patient, wait: false, signal }),
-    ),
-    endsAfterAbort(stage, "reading a record", (signal) => recordsOrNone(backend).read(name, { signal })),
-    endsAfterAbort(stage, "writing a record", (signal) =>
-      recordsOrNone(backend).write(name, null, "x", { signal }),
-    ),
-    endsAfterAbort(stage, "observe", (signal) =>
-      drain(backend.observe(stage.name(), { signal, pollMs: 500, attemptMs: 60_000 })),
-    ),
-  ]);
+  await endAfterAbort(stage, {
+    renew: (signal) => hold.renew({ signal }),
+    release: (signal) => releasing.release({ signal }),
+    campaign: (signal) => stage.stand(backend, stage.name(), { ...patient, signal }),
+    "one attempt": (signal) => stage.stand(backend, stage.name(), { ...patient, wait: false, signal }),
+    "reading a record": (signal) => recordsOrNone(backend).read(name, { signal }),
+    "writing a record": (signal) => recordsOrNone(backend).write(name, null, "x", { signal }),
+    observe: (signal) => drain(backend.observe(stage.name(), { signal, pollMs: 500, attemptMs: 60_000 })),
+  });
 }
 
 export const abort: Group = {

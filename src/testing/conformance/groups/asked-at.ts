@@ -64,7 +64,7 @@ export const askedAt: Group = {
         const hold = await stage.win(backend, stage.name());
         const begin = stage.now();
         let askedAt = hold.asked.now;
-        // A lease that is shared may answer with a question asked a little earlier, but not for ever.
+        // A lease that is shared may answer with a question asked a little earlier, but not forever.
         while (askedAt < begin && stage.now() < begin + 5_000) {
           await stage.pause(hold.ttlMs / 4);
           askedAt = (await stage.renew(hold)).asked.now;

@@ -50,7 +50,7 @@ async function cancelledWhileWaiting(stage: Stage): Promise<void> {
   });
   await stage.release(first);
   const hold = present(
-    await stage.soon(waiting!, "those who were cancelled must not stand in the way"),
+    await stage.soon(waiting!, "those who were cancelled must not campaign in the way"),
     "the hold of the patient one",
   );
   await stage.pause(300);
@@ -58,7 +58,7 @@ async function cancelledWhileWaiting(stage: Stage): Promise<void> {
   await stage.renew(hold);
 }
 
-/** Cancelled at any moment of an acquisition: at worst the office stays empty for one lease. */
+/** Cancelled at any moment of an acquisition: at worst leadership stays empty for one lease. */
 async function cancelledWhileWinning(stage: Stage): Promise<void> {
   const [a, b] = await stage.openMany(2);
   await Promise.all(
@@ -146,7 +146,7 @@ export const cancel: Group = {
         await stage.release(first);
         const next = await stage.soon(
           stage.stand(c!, name, { candidate: "next", ttlMs }),
-          "nobody may stand in the way",
+          "nobody may campaign in the way",
         );
         check(next !== null, "the next candidate must win");
       },

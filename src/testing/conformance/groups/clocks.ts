@@ -64,7 +64,7 @@ export const clocks: Group = {
       },
     },
     {
-      name: "the date of this machine set back keeps nobody in office",
+      name: "the date of this machine set back keeps nobody leading",
       run: (stage) => notLate(stage, () => stage.jumpDate(-HOUR_MS), "the date"),
     },
   ],
@@ -84,7 +84,7 @@ export const storeClock: Group = {
         }),
     },
     {
-      name: "set back, it keeps nobody in office for long",
+      name: "set back, it keeps nobody leading for long",
       needs: ["step"],
       run: (stage) => notLate(stage, (ttlMs) => stage.faults.step(-ttlMs), "the store's clock"),
     },

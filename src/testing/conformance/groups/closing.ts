@@ -68,7 +68,7 @@ function callAll(stage: Stage, backend: Backend, hold: Hold, signal: AbortSignal
 
 type Meanwhile = "under way" | "aborted" | "cut" | "blackHole";
 
-/** Closes a backend whose calls have not ended. Whoever waits for them to end first waits for ever if the store is gone. */
+/** Closes a backend whose calls have not ended. Whoever waits for them to end first waits forever if the store is gone. */
 async function closeAmid(stage: Stage, meanwhile: Meanwhile): Promise<void> {
   const backend = await stage.open();
   const hold = await stage.win(backend, stage.name(), { ttlMs: stage.ttlMs(backend, 30_000) });

@@ -23,7 +23,7 @@ function runner(stage: Stage, election: Election): { stop(): Promise<void>; lead
       stop.abort();
       await stage.soon(running, "run() must end when it is told to");
     },
-    leads: () => stage.soon(first, "a candidate must come into office", 30_000),
+    leads: () => stage.soon(first, "a candidate must come into leadership", 30_000),
   };
 }
 
@@ -81,7 +81,7 @@ export const elections: Group = {
           stage.election(b!, name, { id: "second" }),
         ];
         const term = await stage.soon(first.campaign(), "campaigning alone must succeed");
-        equal(term.held && first.leading, true, "held in office");
+        equal(term.held && first.leading, true, "held leading");
         equal(await second.tryCampaign(), null, "a second candidate's attempt");
         const leads = (candidate: string, value?: string): Promise<unknown> =>
           stage.eventually(
@@ -94,7 +94,7 @@ export const elections: Group = {
         await leads(first.candidate, "port 8080");
         await term.resign();
         equal(term.held, false, "held after resigning");
-        const next = await stage.soon(second.campaign(), "the office must be free after resigning");
+        const next = await stage.soon(second.campaign(), "leadership must be free after resigning");
         check(next.token > term.token, "the next term's token must be higher");
       },
     },
@@ -114,7 +114,7 @@ export const elections: Group = {
         equal(term.held, true, `held for longer than a lease (${lost.join()})`);
       },
     },
-    { name: "office goes from one to the next as they stop", run: handOver },
+    { name: "leadership goes from one to the next as they stop", run: handOver },
     {
       name: "observers of an election see its leaders come and go",
       async run(stage) {
@@ -137,7 +137,7 @@ export const elections: Group = {
       },
     },
     {
-      name: "close gives the office up and leaves",
+      name: "close resigns and leaves",
       async run(stage) {
         const [a, b] = await stage.openMany(2);
         const name = stage.name();
@@ -146,7 +146,7 @@ export const elections: Group = {
         await stage.soon(first.close(), "closing");
         equal(term.end?.reason, "closed", "the reason of the term's end");
         const second = stage.election(b!, name, { ttlMs: stage.ttlMs(b!, 60_000) });
-        await stage.soon(second.campaign(), "the office must be free after closing");
+        await stage.soon(second.campaign(), "leadership must be free after closing");
       },
     },
     {

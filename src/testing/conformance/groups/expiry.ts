@@ -15,12 +15,12 @@ async function notBefore(stage: Stage, afterMs: number): Promise<void> {
   const silence = stage.now() - asked.now;
   check(
     silence >= hold.ttlMs - 2,
-    `the office was taken ${silence.toFixed(0)} ms after the last renewal, but the lease lasts ${hold.ttlMs} ms`,
+    `leadership was taken ${silence.toFixed(0)} ms after the last renewal, but the lease lasts ${hold.ttlMs} ms`,
   );
   check(next.token > hold.token, "the successor's token must be higher");
 }
 
-/** Someone wants the office all the time, and does not get it. */
+/** Someone wants leadership all the time, and does not get it. */
 async function keptAgainstChallengers(
   stage: Stage,
   keep: (stage: Stage, hold: Awaited<ReturnType<Stage["win"]>>) => Promise<void>,
@@ -35,7 +35,7 @@ async function keptAgainstChallengers(
     () => false,
   );
   await keep(stage, hold);
-  check(!taken, "the office was taken from a leader that renewed in time");
+  check(!taken, "leadership was taken from a leader that renewed in time");
   stop.abort();
   await challenger;
 }

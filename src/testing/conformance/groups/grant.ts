@@ -48,7 +48,7 @@ async function raceForStaleLease(stage: Stage): Promise<void> {
   );
 }
 
-/** Stands until it wins or is told to stop. A campaign that throws does not know: it stands again, as the library does. */
+/** Stands until it wins or is told to stop. A campaign that throws does not know: it campaigns again, as the library does. */
 async function standOn(
   stage: Stage,
   backend: Backend,
@@ -121,7 +121,7 @@ async function oneInsideAtATime(stage: Stage): Promise<void> {
   const sorted = tokens.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   check(
     show(tokens) === show(sorted) && new Set(tokens).size === tokens.length,
-    `tokens must rise in the order of office: ${show(tokens)}`,
+    `tokens must rise in the order of the terms: ${show(tokens)}`,
   );
 }
 
@@ -133,7 +133,7 @@ export const grant: Group = {
       name: "of many who wait for a silent leader, one takes over",
       run: async (stage) => void (await Promise.all([1, 2, 3].map(() => raceForStaleLease(stage)))),
     },
-    { name: "waiting candidates hold office one after the other", run: oneInsideAtATime },
+    { name: "waiting candidates hold leadership one after the other", run: oneInsideAtATime },
     {
       name: "one who does not wait is told that someone leads",
       async run(stage) {

@@ -34,7 +34,7 @@ async function unknownIsThrown(stage: Stage, fault: "cut" | "deafen" | "blackHol
   }
 }
 
-/** After the fault the office is still ours: it may take a few tries, but no answer may be "lost". */
+/** After the fault leadership is still ours: it may take a few tries, but no answer may be "lost". */
 async function settled(stage: Stage, hold: Hold): Promise<void> {
   const until = stage.now() + 1.5 * stage.soonMs;
   for (;;) {

@@ -35,7 +35,7 @@ async function handovers(stage: Stage): Promise<void> {
   const follower = stage.follow(watcher!, name);
   await follower.sees(
     (leader) => leader === null,
-    "an observer of an office that was never held must see null",
+    "an observer of leadership that was never held must see null",
   );
   let last = -1n;
   for (let round = 0; round < 6; round++) {

@@ -18,7 +18,7 @@ async function start(
   return { children, ttlMs, name };
 }
 
-async function leaderOf(children: readonly Child[], withinMs: number): Promise<Child> {
+async function electedChild(children: readonly Child[], withinMs: number): Promise<Child> {
   return Promise.any(children.map(async (child) => (await child.leads(withinMs), child)));
 }
 
@@ -41,11 +41,11 @@ function checkApart(children: readonly Child[]): void {
 async function stopped(stage: Stage): Promise<void> {
   const { children, ttlMs } = await start(stage, 3);
   for (let round = 0; round < 2; round++) {
-    const leader = await leaderOf(children, ttlMs + SLACK_MS);
+    const leader = await electedChild(children, ttlMs + SLACK_MS);
     const token = leader.leading!;
     leader.signal("SIGSTOP");
     const others = children.filter((child) => child !== leader);
-    const next = await leaderOf(others, 3 * ttlMs + SLACK_MS);
+    const next = await electedChild(others, 3 * ttlMs + SLACK_MS);
     check(next.leading! > token, "the successor's token must be higher");
     await stage.pause(200);
     leader.signal("SIGCONT");
@@ -60,7 +60,7 @@ async function killed(stage: Stage): Promise<void> {
   let last = -1n;
   const alive = [...children];
   while (alive.length > 0) {
-    const leader = await leaderOf(alive, 3 * ttlMs + SLACK_MS);
+    const leader = await electedChild(alive, 3 * ttlMs + SLACK_MS);
     check(leader.leading! > last, "the successor's token must be higher");
     last = leader.leading!;
     equal(alive.filter((child) => child.leading !== undefined).length, 1, "processes that say they lead");
@@ -84,10 +84,10 @@ export const processes: Group = {
       needs: ["child"],
       async run(stage) {
         const { children, ttlMs } = await start(stage, 2);
-        const leader = await leaderOf(children, ttlMs + SLACK_MS);
+        const leader = await electedChild(children, ttlMs + SLACK_MS);
         leader.signal("SIGTERM");
         equal(await stage.soon(leader.exited, "the process must end", SLACK_MS), 0, "its exit code");
-        await leaderOf(
+        await electedChild(
           children.filter((child) => child !== leader),
           SLACK_MS,
         );

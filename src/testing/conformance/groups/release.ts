@@ -7,7 +7,7 @@ export const release: Group = {
   name: "release harms no successor",
   cases: [
     {
-      name: "a released office can be taken at once",
+      name: "a released leadership can be taken at once",
       async run(stage) {
         const [a, b] = await stage.openMany(2);
         const name = stage.name();
@@ -16,7 +16,7 @@ export const release: Group = {
         await stage.pause(200);
         await stage.release(hold);
         check(
-          (await stage.soon(waiting, "a released office must go to the one who waits")) !== null,
+          (await stage.soon(waiting, "a released leadership must go to the one who waits")) !== null,
           "the one who waits must win",
         );
       },
@@ -74,7 +74,7 @@ export const release: Group = {
           await renewing;
           const next = await stage.soon(
             stage.stand(b!, name, { ttlMs }),
-            "after release and a late renewal the office must be free",
+            "after release and a late renewal leadership must be free",
           );
           check(next !== null && next.token > hold.token, "the next term must have a higher token");
         }

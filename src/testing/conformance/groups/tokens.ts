@@ -35,7 +35,7 @@ export const tokens: Group = {
       },
     },
     {
-      name: "for the same candidate that stands again",
+      name: "for the same candidate that campaigns again",
       async run(stage) {
         const backend = await stage.open();
         const name = stage.name();

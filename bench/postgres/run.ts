@@ -1,0 +1,155 @@
+/**
+ * PostgreSQL: handover, acquire and release, idle load; beside advisory locks of
+ * the same server in the same run. Everything is on this machine.
+ */
+import { existsSync } from "node:fs";
+import pg from "pg";
+import { postgresBackend } from "../../src/backends/postgres/index.js";
+import { Election } from "../../src/election/election.js";
+import { hasPostgres, PostgresServer } from "../../test/support/postgres-server.js";
+import { until } from "../../test/support/until.js";
+import { type Row, show, summarize } from "../measure.js";
+
+const HANDOVERS = Number(process.env["BENCH_HANDOVERS"] ?? 300);
+const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 5);
+const IDLE_SECONDS = Number(process.env["BENCH_IDLE_SECONDS"] ?? 30);
+const FOLLOWERS = 20;
+
+export default async function* bench(): AsyncGenerator<Row> {
+  if (!hasPostgres()) {
+    yield { what: "skipped", result: "PostgreSQL is not installed (make servers)" };
+    return;
+  }
+  // In memory: advisory locks write nothing, so that otherwise the disk would be measured. Each grant and each release is
+  // a commit, which on a disk costs its fsync.
+  const home = existsSync("/dev/shm") ? "/dev/shm" : undefined;
+  const server = await PostgresServer.start({ home, settings: { fsync: "on", full_page_writes: "on" } });
+  try {
+    yield {
+      what: "graceful handover, 1 follower",
+      result: show(summarize(await handovers(server))),
+      beside: `advisory lock: ${show(summarize(await advisoryHandovers(server)))}`,
+    };
+    for (const lanes of [1, 100]) {
+      const ours = await cycles(server, lanes);
+      const peer = await advisoryCycles(server, Math.min(lanes, 50));
+      yield {
+        what: `acquire and release, ${lanes} at once`,
+        result: `${ours.toFixed(0)}/s`,
+        beside: `advisory locks, ${Math.min(lanes, 50)} at once: ${peer.toFixed(0)}/s`,
+      };
+    }
+    yield {
+      what: `1 leader and ${FOLLOWERS} followers, ttl 10 s, idle`,
+      result: `${(await idle(server)).toFixed(1)} transactions/s`,
+    };
+  } finally {
+    await server.stop();
+  }
+}
+
+/** From the call of resign to the moment the next one leads. */
+async function handovers(server: PostgresServer): Promise<number[]> {
+  const elections = [0, 1].map(
+    () =>
+      new Election({ name: "handover", backend: postgresBackend({ url: server.url() }), closeBackend: true }),
+  );
+  const samples: number[] = [];
+  let term = await elections[0]!.campaign();
+  for (let i = 0; i < HANDOVERS; i++) {
+    const next = elections[(i + 1) % 2]!.campaign();
+    await new Promise((resolve) => setTimeout(resolve, 15));
+    const began = performance.now();
+    void term.resign();
+    term = await next;
+    samples.push(performance.now() - began);
+  }
+  await term.resign();
+  await Promise.all(elections.map((election) => election.close()));
+  return samples;
+}
+
+async function advisoryHandovers(server: PostgresServer): Promise<number[]> {
+  const clients = await Promise.all([0, 1].map(() => server.client()));
+  const samples: number[] = [];
+  await clients[0]!.query("SELECT pg_advisory_lock(1)");
+  for (let i = 0; i < HANDOVERS; i++) {
+    const next = clients[(i + 1) % 2]!.query("SELECT pg_advisory_lock(1)");
+    await new Promise((resolve) => setTimeout(resolve, 15));
+    const began = performance.now();
+    void clients[i % 2]!.query("SELECT pg_advisory_unlock(1)");
+    await next;
+    samples.push(performance.now() - began);
+  }
+  await Promise.all(clients.map((client) => client.end()));
+  return samples;
+}
+
+async function perSecond(lanes: number, cycle: (lane: number) => Promise<void>): Promise<number> {
+  const end = performance.now() + SECONDS * 1000;
+  let done = 0;
+  await Promise.all(
+    Array.from({ length: lanes }, async (_, lane) => {
+      while (performance.now() < end) {
+        await cycle(lane);
+        done++;
+      }
+    }),
+  );
+  return done / SECONDS;
+}
+
+async function cycles(server: PostgresServer, lanes: number): Promise<number> {
+  const backend = postgresBackend({ url: server.url(), connections: Math.min(lanes, 20) });
+  const elections = Array.from(
+    { length: lanes },
+    (_, i) => new Election({ name: `cycle-${lanes}-${i}`, backend }),
+  );
+  const rate = await perSecond(lanes, async (lane) => {
+    await (await elections[lane]!.campaign()).resign();
+  });
+  await Promise.all(elections.map((election) => election.close()));
+  await backend[Symbol.asyncDispose]();
+  return rate;
+}
+
+async function advisoryCycles(server: PostgresServer, lanes: number): Promise<number> {
+  const pool = new pg.Pool({ connectionString: server.url(), max: lanes });
+  const rate = await perSecond(lanes, async (lane) => {
+    const client = await pool.connect();
+    await client.query("SELECT pg_advisory_lock($1)", [lane]);
+    await client.query("SELECT pg_advisory_unlock($1)", [lane]);
+    client.release();
+  });
+  await pool.end();
+  return rate;
+}
+
+/** Transactions that the server counts, its own background left out by a look without us. */
+async function idle(server: PostgresServer): Promise<number> {
+  const elections = Array.from(
+    { length: 1 + FOLLOWERS },
+    () => new Election({ name: "idle", backend: postgresBackend({ url: server.url() }), closeBackend: true }),
+  );
+  const terms = elections.map((election) => election.campaign().catch(() => {}));
+  await Promise.race(terms);
+  await until(
+    async () =>
+      (await server.sql("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN conclave%'")).length >=
+      FOLLOWERS,
+    30_000,
+  );
+  const count = async (): Promise<number> =>
+    Number(
+      (
+        await server.sql<{ n: string }>(
+          "SELECT xact_commit + xact_rollback AS n FROM pg_stat_database WHERE datname = 'postgres'",
+        )
+      )[0]!.n,
+    );
+  const before = await count();
+  await new Promise((resolve) => setTimeout(resolve, IDLE_SECONDS * 1000));
+  const rate = ((await count()) - before) / IDLE_SECONDS;
+  await Promise.all(elections.map((election) => election.close()));
+  return rate;
+}

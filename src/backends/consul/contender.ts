@@ -1,0 +1,219 @@
+/**
+ * One candidate's place in one election: a lock that it asks for with the session
+ * it shares with others. It is used once; its token, once known, does not
+ * change. What it does not know (was the lock granted?) it remembers as unknown.
+ */
+import { ConclaveError } from "../../kit/errors.js";
+import type { Stop } from "../../kit/stop.js";
+import { throwIfStopped } from "../../kit/wait.js";
+import type { CallLimits, ConsulClient, KeyValue, Operation } from "./client.js";
+import { LOCK_FLAG } from "./keys.js";
+import type { Sight, Watches } from "./watches.js";
+
+/** A released lock's index may have moved since it was read, by a write of ours without an answer. */
+const MOST_RELEASES = 3;
+
+const VERIFY_MS = 5_000;
+
+export interface ContenderRequest {
+  readonly election: string;
+  readonly candidate: string;
+  readonly key: string;
+  readonly seen?: ((token: bigint) => void) | undefined;
+}
+
+/** The session that it stands on. */
+export interface ContenderOwner {
+  readonly id: string;
+  /** Whether it is the one that the session has in its election. */
+  isCurrent(contender: Contender): boolean;
+  /** Aborts when the session ends. */
+  readonly closing: Stop;
+  /** Its place is lost. */
+  forget(contender: Contender): void;
+}
+
+/** Its loss is what core hears of a hold's revocation. */
+export class Contender implements Stop {
+  readonly key: string;
+  readonly session: string;
+  readonly election: string;
+  readonly candidate: string;
+  state: "standing" | "held" | "left" = "standing";
+  /** Modify index of the transaction that took the lock, once known. */
+  token: bigint | undefined;
+  /** The key's modify index, as far as it is known. */
+  modifyIndex = 0n;
+  /** A lock was asked for and not answered: it may be ours, or become so. */
+  unanswered = false;
+  /** Monotonic instant of the question last handed to core by itself: a renewal asked for must be newer. */
+  handedOut = 0;
+  readonly #seen: (token: bigint) => void;
+  readonly #client: ConsulClient;
+  readonly #owner: ContenderOwner;
+  #why: string | undefined;
+  #sight: Sight | undefined;
+  #failed: { readonly error: unknown } | undefined;
+  #ring: (() => void) | undefined;
+  #unwatch: (() => void) | undefined;
+  #listener: (() => void) | undefined;
+
+  constructor(client: ConsulClient, owner: ContenderOwner, request: ContenderRequest) {
+    this.#client = client;
+    this.#owner = owner;
+    this.session = owner.id;
+    this.key = request.key;
+    this.election = request.election;
+    this.candidate = request.candidate;
+    this.#seen = request.seen ?? (() => {});
+  }
+
+  get aborted(): boolean {
+    return this.#why !== undefined;
+  }
+
+  get reason(): unknown {
+    return this.lost;
+  }
+
+  /** One listener, told once: core's. */
+  addEventListener(_type: "abort", listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  removeEventListener(_type: "abort", listener: () => void): void {
+    if (this.#listener === listener) this.#listener = undefined;
+  }
+
+  /** Why its place is gone for certain, if it is. */
+  get lost(): ConclaveError | undefined {
+    if (this.#why === undefined) return undefined;
+    return new ConclaveError(
+      "unavailable",
+      `the place in election "${this.election}" was lost: ${this.#why}`,
+    );
+  }
+
+  /** Whatever is granted from now on has a higher index than what is there. */
+  met(kv: KeyValue | undefined): void {
+    if (kv !== undefined) this.#seen(kv.modifyIndex + 1n);
+  }
+
+  /** The lock is ours. */
+  entered(modifyIndex: bigint): void {
+    this.unanswered = false;
+    this.token = modifyIndex;
+    this.modifyIndex = modifyIndex;
+    this.#seen(modifyIndex);
+  }
+
+  /** Whether the key, read after the lock was taken, is still of this term. */
+  owns(kv: KeyValue | undefined): boolean {
+    return kv?.session === this.session && this.token !== undefined && kv.modifyIndex >= this.token;
+  }
+
+  lose(why: string): void {
+    if (this.#why !== undefined || this.state === "left") return;
+    this.#why = why;
+    this.#stopWatching();
+    this.#wake();
+    this.#owner.forget(this);
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.();
+  }
+
+  /** Nothing of it is left in the store, or it is somebody else's task to see to that. */
+  leave(): void {
+    this.state = "left";
+    this.#stopWatching();
+    this.#wake();
+  }
+
+  /** From here on changes of the key are news. */
+  watch(watches: Watches, since: bigint): void {
+    this.#unwatch ??= watches.watch(this.key, since, {
+      seen: (sight) => {
+        this.#sight = sight;
+        this.#wake();
+        if (this.state === "held" && !this.owns(sight.kv)) this.#suspect();
+      },
+      failed: (error) => {
+        this.#failed = { error };
+        this.#wake();
+      },
+    });
+  }
+
+  /** The next change of the key. Rejects when the place is lost, or with the failure of a question. */
+  async sight(signal: Stop): Promise<Sight> {
+    for (;;) {
+      throwIfStopped(signal);
+      if (this.lost !== undefined) throw this.lost;
+      const [sight, failed] = [this.#sight, this.#failed];
+      this.#sight = undefined;
+      this.#failed = undefined;
+      if (sight !== undefined) return sight;
+      if (failed !== undefined) throw failed.error;
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          this.#ring = undefined;
+          signal.removeEventListener("abort", done);
+          resolve();
+        };
+        this.#ring = done;
+        signal.addEventListener("abort", done);
+      });
+    }
+  }
+
+  /** Reads the key, and loses the place if it is not ours any more. */
+  async verify(limits: CallLimits): Promise<void> {
+    const { kvs } = await this.#client.read({ range: { key: this.key } }, limits);
+    if (this.state === "held" && !this.owns(kvs[0])) this.lose("its lock is gone");
+    if (this.lost !== undefined) throw this.lost;
+  }
+
+  /** What a watch says may be old, or incomplete for want of permission. */
+  #suspect(): void {
+    const { closing } = this.#owner;
+    if (!closing.aborted) this.verify({ signal: closing, limitMs: VERIFY_MS }).catch(() => {}); // with the next renewal
+  }
+
+  /**
+   * Unlocks the key, if this very term holds it. Guarded by its index, so that a
+   * release which arrives late does no harm; without an answer to the lock it is
+   * guarded by the session, which is not used for this election again.
+   */
+  async vacate(limits: CallLimits): Promise<void> {
+    if (this.#why !== undefined) return;
+    if (this.unanswered) {
+      await this.#client.transaction([this.#unlock()], limits);
+      return;
+    }
+    if (this.token === undefined) return;
+    for (let attempt = 0; attempt < MOST_RELEASES; attempt++) {
+      const guard = { verb: "check-index", key: this.key, index: this.modifyIndex } as const;
+      const answer = await this.#client.transaction([guard, this.#unlock()], limits);
+      if (answer.committed || answer.refusal !== "changed") return;
+      const kv = (await this.#client.read({ range: { key: this.key } }, limits)).kvs[0];
+      // If it was released meanwhile, by another attempt, the lock may be that of the next term on this session.
+      if (kv === undefined || !this.owns(kv) || !this.#owner.isCurrent(this)) return;
+      this.modifyIndex = kv.modifyIndex;
+    }
+    throw new ConclaveError("unavailable", `the lock of election "${this.election}" changes all the time`);
+  }
+
+  #unlock(): Operation {
+    return { verb: "unlock", key: this.key, session: this.session, value: "", flags: LOCK_FLAG };
+  }
+
+  #wake(): void {
+    this.#ring?.();
+  }
+
+  #stopWatching(): void {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Keys that no candidate owns any more and that may still be in the store, or
+ * may yet arrive there: of expired terms, and of deletes and puts whose answer
+ * never came. They are looked for and removed while their lease lives.
+ */
+import type { Clock, Timer } from "../../seam/clock.js";
+import { isRetriable } from "../../kit/errors.js";
+import type { CallLimits, EtcdClient } from "./client.js";
+import type { CandidateKey } from "./candidate-key.js";
+
+/** etcd accepts 128 operations in a transaction. */
+const KEYS_PER_TRANSACTION = 120;
+/** A put without an answer may arrive this much later; its key is looked for that long. */
+const LATE_PUT_MS = 30_000;
+
+interface Window {
+  /** Not removed before this time: until then its leader may still consider itself the leader. */
+  readonly from: number;
+  /** Its put may still arrive until this time. */
+  readonly until: number;
+}
+
+export interface OrphanedKeysOptions {
+  readonly client: EtcdClient;
+  readonly clock: Clock;
+  /** Of every request. */
+  readonly limits: CallLimits;
+  /** This key is certainly not in the store any more. */
+  removed(candidateKey: CandidateKey): void;
+}
+
+export class OrphanedKeys {
+  readonly #options: OrphanedKeysOptions;
+  readonly #orphans = new Map<CandidateKey, Window>();
+  #sweeping = false;
+  /** Asked for while another was under way. */
+  #sweepAgain = false;
+  /** Fires when the next one may be removed: waiting for the next renewal would delay the next leader. */
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+
+  constructor(options: OrphanedKeysOptions) {
+    this.#options = options;
+  }
+
+  /** Its key is to be removed, but not before `from`. */
+  add(candidateKey: CandidateKey, from = -Infinity): void {
+    const until = candidateKey.token === undefined ? this.#options.clock.now() + LATE_PUT_MS : 0;
+    this.#orphans.set(candidateKey, { from, until });
+    if (from > -Infinity) this.#wakeAt(from);
+  }
+
+  has(candidateKey: CandidateKey): boolean {
+    return this.#orphans.has(candidateKey);
+  }
+
+  delete(candidateKey: CandidateKey): void {
+    this.#orphans.delete(candidateKey);
+  }
+
+  /** Whether some of them may not be removed yet. */
+  get waiting(): boolean {
+    return this.#timerAt < Infinity;
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerAt = Infinity;
+  }
+
+  /** Reads many keys at once, then removes those that exist. */
+  async sweep(): Promise<void> {
+    this.#sweepAgain = this.#sweeping;
+    if (this.#sweeping) return;
+    this.#sweeping = true;
+    try {
+      const now = this.#options.clock.now();
+      const due = [...this.#orphans].flatMap(([candidateKey, { from }]) =>
+        from <= now ? [candidateKey] : [],
+      );
+      for (let i = 0; i < due.length; i += KEYS_PER_TRANSACTION)
+        await this.#sweepSome(due.slice(i, i + KEYS_PER_TRANSACTION));
+    } catch {
+      // tried again after the next renewal
+    } finally {
+      this.#sweeping = false;
+    }
+    if (this.#sweepAgain) await this.sweep();
+  }
+
+  /** One timer for all: the first that may be removed, then the next. */
+  #wakeAt(at: number): void {
+    if (at >= this.#timerAt) return;
+    const { clock } = this.#options;
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = clock.after(Math.max(0, at - clock.now()), () => this.#wake());
+  }
+
+  #wake(): void {
+    const now = this.#options.clock.now();
+    this.close();
+    let next = Infinity;
+    for (const { from } of this.#orphans.values()) if (from > now) next = Math.min(next, from);
+    if (next < Infinity) this.#wakeAt(next);
+    void this.sweep();
+  }
+
+  /** A refusal may concern one of them only: it must not keep the others in the store. */
+  async #eachAlone(candidateKeys: readonly CandidateKey[], error: unknown): Promise<never> {
+    if (candidateKeys.length > 1 && !isRetriable(error))
+      await Promise.allSettled(candidateKeys.map((candidateKey) => this.#sweepSome([candidateKey])));
+    throw error;
+  }
+
+  async #sweepSome(candidateKeys: readonly CandidateKey[]): Promise<void> {
+    const { client, clock, limits, removed } = this.#options;
+    const then = candidateKeys.map(({ key }) => ({ kind: "range", key, keysOnly: true }) as const);
+    const { results } = await client
+      .transaction({ when: [], then, otherwise: [] }, limits)
+      .catch((error: unknown) => this.#eachAlone(candidateKeys, error));
+    for (const [i, candidateKey] of candidateKeys.entries()) {
+      if (results[i]?.kvs.length !== 0) await candidateKey.remove(limits);
+      if (clock.now() >= (this.#orphans.get(candidateKey)?.until ?? 0)) removed(candidateKey);
+    }
+  }
+}

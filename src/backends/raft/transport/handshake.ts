@@ -1,0 +1,135 @@
+/** The beginning of a connection: who is there, and a proof that both have the key. Nothing is done for a peer before that. */
+import type { Clock } from "../../../seam/clock.js";
+import { FRAME, FrameError, openPlain, plain, sealsOf } from "./frames.js";
+import type { Seal } from "./frames.js";
+
+/** What one side is, and expects of the other. */
+export interface Identity {
+  /** A voter's name; for others any name that is not a voter's. */
+  readonly name: string;
+  readonly voter: boolean;
+  /** Hash of the list of voters. */
+  readonly cluster: string;
+  /** The list itself, for the message when they differ. */
+  readonly list: string;
+  /** The shared key, or what stands for it. */
+  readonly secret: Buffer;
+}
+
+/** Both directions, ready to be used. */
+export interface Keyed {
+  readonly out: Seal;
+  readonly in: Seal;
+  readonly peer: string;
+  readonly voter: boolean;
+}
+
+export type Step =
+  | { readonly send: Buffer }
+  | { readonly send?: Buffer | undefined; readonly keyed: Keyed }
+  | { readonly send?: Buffer | undefined; readonly refused: string };
+
+const LONGEST_NAME = 200;
+
+interface Hello {
+  readonly name: string;
+  readonly voter: boolean;
+  readonly to: string;
+  readonly nonce: string;
+}
+
+function nonceOf(clock: Clock): string {
+  return Array.from({ length: 4 }, () => clock.uniqueId()).join("");
+}
+
+function parse(body: Buffer): Record<string, unknown> {
+  const value: unknown = JSON.parse(body.toString());
+  if (typeof value !== "object" || value === null) throw new FrameError("a greeting that is none");
+  return value as Record<string, unknown>;
+}
+
+function helloOf(body: Buffer): Hello {
+  const { name, voter, to, nonce } = parse(body);
+  const short = (value: unknown): value is string =>
+    typeof value === "string" && value.length <= LONGEST_NAME;
+  if (!short(name) || !short(to) || !short(nonce) || nonce.length < 32 || typeof voter !== "boolean")
+    throw new FrameError("a greeting that is none");
+  return { name, voter, to, nonce };
+}
+
+/** Whoever connects. */
+export class Caller {
+  readonly #own: Identity;
+  readonly #to: string;
+  readonly #nonce: string;
+  #seals: { out: Seal; in: Seal } | undefined;
+
+  constructor(own: Identity, to: string, clock: Clock) {
+    this.#own = own;
+    this.#to = to;
+    this.#nonce = nonceOf(clock);
+  }
+
+  hello(): Buffer {
+    const { name, voter } = this.#own;
+    return plain(FRAME.hello, Buffer.from(JSON.stringify({ name, voter, to: this.#to, nonce: this.#nonce })));
+  }
+
+  take(frame: Buffer): Step {
+    const { name, secret, cluster, list } = this.#own;
+    if (this.#seals === undefined) {
+      const hello = helloOf(openPlain(frame, FRAME.hello));
+      if (hello.name !== this.#to)
+        return {
+          refused: `"${hello.name}" answers where "${this.#to}" should be; check the addresses in the list`,
+        };
+      const seals = sealsOf({ secret, nonces: [this.#nonce, hello.nonce], names: [name, this.#to] });
+      this.#seals = { out: seals.caller, in: seals.callee };
+      return { send: this.#seals.out.close(FRAME.auth, Buffer.from(JSON.stringify({ cluster, list }))) };
+    }
+    const { body } = this.#seals.in.open(frame);
+    const answer = parse(body);
+    if (answer["cluster"] !== cluster)
+      return {
+        refused: `voter "${this.#to}" has another list of voters: ${String(answer["list"])}; this process has ${list}. All must have the same list`,
+      };
+    return { keyed: { ...this.#seals, peer: this.#to, voter: true } };
+  }
+}
+
+/** Whoever is connected to. */
+export class Callee {
+  readonly #own: Identity;
+  readonly #voters: ReadonlySet<string>;
+  readonly #nonce: string;
+  #hello: Hello | undefined;
+  #seals: { out: Seal; in: Seal } | undefined;
+
+  constructor(own: Identity, voters: ReadonlySet<string>, clock: Clock) {
+    this.#own = own;
+    this.#voters = voters;
+    this.#nonce = nonceOf(clock);
+  }
+
+  take(frame: Buffer): Step {
+    const { name, secret, cluster, list } = this.#own;
+    if (this.#seals === undefined || this.#hello === undefined) {
+      const hello = helloOf(openPlain(frame, FRAME.hello));
+      if (hello.to !== name || hello.voter !== this.#voters.has(hello.name))
+        throw new FrameError("a greeting for somebody else");
+      this.#hello = hello;
+      const seals = sealsOf({ secret, nonces: [hello.nonce, this.#nonce], names: [hello.name, name] });
+      this.#seals = { out: seals.callee, in: seals.caller };
+      const greeting = { name, voter: true, to: hello.name, nonce: this.#nonce };
+      return { send: plain(FRAME.hello, Buffer.from(JSON.stringify(greeting))) };
+    }
+    const asked = parse(this.#seals.in.open(frame).body);
+    const send = this.#seals.out.close(FRAME.auth, Buffer.from(JSON.stringify({ cluster, list })));
+    if (asked["cluster"] !== cluster)
+      return {
+        send,
+        refused: `"${this.#hello.name}" has another list of voters: ${String(asked["list"])}; this voter has ${list}`,
+      };
+    return { send, keyed: { ...this.#seals, peer: this.#hello.name, voter: this.#hello.voter } };
+  }
+}

@@ -1,0 +1,82 @@
+/** A node that leads, as core sees it. */
+import { untilAborted } from "../../kit/wait.js";
+import type { CallOptions, Extension, Hold, Session } from "../../seam/backend.js";
+import type { Stop } from "../../seam/stop.js";
+import type { Reading } from "../../seam/clock.js";
+import type { CandidateNode } from "./candidate-node.js";
+import { ERRNO, isErrno } from "./client/errors.js";
+import { encodeNode } from "./node-data.js";
+import type { SharedSession } from "./shared-session.js";
+
+const ANY_VERSION = -1;
+
+export class ZooKeeperHold implements Hold {
+  readonly token: bigint;
+  readonly asked: Reading;
+  readonly ttlMs: number;
+  readonly #node: CandidateNode;
+  readonly #shared: SharedSession;
+  readonly #attemptMs: number;
+
+  constructor(node: CandidateNode, token: bigint, shared: SharedSession, attemptMs: number) {
+    this.#node = node;
+    this.#shared = shared;
+    this.#attemptMs = attemptMs;
+    this.token = token;
+    this.asked = shared.extension.asked;
+    this.ttlMs = shared.ttlMs;
+    shared.handedOut(node);
+  }
+
+  get session(): Session {
+    return this.#shared;
+  }
+
+  get revoked(): Stop {
+    return this.#node;
+  }
+
+  abandon(at: number): void {
+    this.#shared.abandon(this.#node, at);
+  }
+
+  async renew({ signal }: CallOptions): Promise<Extension | "lost"> {
+    if (this.#gone) return "lost";
+    try {
+      return this.#handOut(await untilAborted(signal, this.#shared.confirm(this.#node)));
+    } catch (error) {
+      if (this.#node.lost !== undefined) return "lost";
+      throw error;
+    }
+  }
+
+  /** The value is written, which proves that the node is there; the last extension of the session counts for it. */
+  async proclaim(value: string, { signal }: CallOptions): Promise<Extension | "lost"> {
+    if (this.#gone) return "lost";
+    const { path, candidate } = this.#node;
+    const limits = { signal, limitMs: this.#attemptMs };
+    const connection = await this.#shared.connected(limits);
+    try {
+      await connection.setData(path!, encodeNode(candidate, value), ANY_VERSION, limits);
+    } catch (error) {
+      if (!isErrno(error, ERRNO.noNode)) throw error;
+      this.#node.lose("its node was deleted");
+      return "lost";
+    }
+    return this.#handOut(this.#shared.extension);
+  }
+
+  release({ signal }: CallOptions): Promise<void> {
+    return this.#shared.vacate(this.#node, signal, this.#attemptMs);
+  }
+
+  get #gone(): boolean {
+    return this.#node.lost !== undefined || this.#node.state === "left";
+  }
+
+  #handOut(extension: Extension): Extension | "lost" {
+    if (this.#gone) return "lost";
+    this.#node.handedOut = extension.asked.now;
+    return extension;
+  }
+}

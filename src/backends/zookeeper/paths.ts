@@ -1,0 +1,70 @@
+/** Where elections and records live: below a root, one node for each part of a name. */
+import { invalid } from "../../kit/errors.js";
+
+/** Records are kept apart from elections, so that neither can be taken for the other. */
+const RECORDS = "conclave.records";
+/** ZooKeeper's own nodes. */
+const SYSTEM = "zookeeper";
+
+/** Characters that ZooKeeper refuses in a path, halves of pairs included, and the one that escapes them. */
+const REFUSED = /[%\ud800-\uf8ff\ufff0-\uffff]+/g;
+/** An empty part of a name. Nothing else is written so: every other "%" is followed by digits. */
+const EMPTY = "%";
+
+export class Paths {
+  /** Empty, or a path without a slash at its end. */
+  readonly root: string;
+
+  constructor(root: string) {
+    this.root = root;
+  }
+
+  /** The node whose children are the candidates. */
+  election(name: string): string {
+    if (name === RECORDS || name.startsWith(`${RECORDS}/`))
+      throw invalid(`election name ${JSON.stringify(name)} is taken by this library; choose another`);
+    return `${this.root}/${name.split("/").map(encodePart).join("/")}`;
+  }
+
+  record(name: string): string {
+    return `${this.root}/${RECORDS}/${encodeURIComponent(name).replaceAll(".", "%2E")}`;
+  }
+
+  /** Name of the election whose node this is; `undefined` if it is none. */
+  nameOf(path: string): string | undefined {
+    const parts = path.slice(this.root.length + 1).split("/");
+    try {
+      return parts.map(decodePart).join("/");
+    } catch {
+      return undefined; // another program's name
+    }
+  }
+
+  /** Whether elections may lie below this child of the root. */
+  isPublic(child: string): boolean {
+    return child !== RECORDS && !(this.root === "" && child === SYSTEM);
+  }
+}
+
+function encodePart(part: string): string {
+  if (part === "") return EMPTY;
+  if (part === "." || part === ".." || part === SYSTEM)
+    return `%${part.charCodeAt(0).toString(16).toUpperCase()}${part.slice(1)}`;
+  return part.replace(REFUSED, (text) =>
+    [...Buffer.from(text)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
+  );
+}
+
+function decodePart(part: string): string {
+  return part === EMPTY ? "" : decodeURIComponent(part);
+}
+
+/** The node above. */
+export function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/"));
+}
+
+/** The last part of a path. */
+export function childName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
