@@ -5,6 +5,7 @@
  * host starts processes, not on how many it runs. All of /proc is read only
  * where the kernel does not tell, or after a long time without a look.
  */
+import { AbsentPids } from "./absent-pids.js";
 import { PidQueue } from "./pid-queue.js";
 import { isBetween, rangeOf } from "./pid-range.js";
 import { allPids, identityOf, lastPid, readName, ticksSinceBoot } from "./procfs.js";
@@ -28,8 +29,6 @@ const QUIET_LOOKS = 20;
 const QUIET_READS = 3;
 /** Known processes, living and dead, before the dead ones are forgotten. */
 const PRUNE_AT = 256;
-/** From when the kernel counts a process to when /proc shows it: microseconds, more where the host is overloaded. */
-const LONGEST_BIRTH_MS = 1_000;
 /** A burst of new processes on the host must not keep us from killing what is known. */
 const LONGEST_LOOK_MS = 10;
 /** On a host that starts processes faster than we look at them, the question is asked again later. */
@@ -42,8 +41,7 @@ export class ProcessTracker {
   /** Their groups. Kept longer than they are: a group is killed at one stroke, whoever is in it by then. */
   readonly #groups = new Set<number>();
   readonly #unknown = new Set<number>();
-  /** Numbers under which nothing was found: since when, and when to look again. */
-  readonly #absent = new Map<number, { readonly since: number; due: number }>();
+  readonly #absent = new AbsentPids();
   /** Examined when all of /proc was read. */
   readonly #foreign = new Map<number, number>();
   /** Numbers up to this one were examined, or wait for it. `undefined`: the kernel does not tell. */
@@ -109,11 +107,10 @@ export class ProcessTracker {
       const ownership = this.#file(pid);
       if (ownership === "ours") found(pid);
       // /proc lists what exists; a number of our own counting may be on its way there.
-      if (ownership === "gone" && this.#cursor !== undefined)
-        this.#absent.set(pid, { since: at, due: at + 1 });
+      if (ownership === "gone" && this.#cursor !== undefined) this.#absent.add(pid, at);
       if (ownership === "ours" || (ownership === "gone" && news === "none")) news = ownership;
     }
-    if (this.#examineAbsent(found, (due) => due <= since)) news = "ours";
+    if (this.#examineAbsent(found, since)) news = "ours";
     this.#catchUpMs += performance.now() - since;
     if (this.#hasMore) return news === "ours" ? news : "more";
     this.#lookMs = Math.max(this.#catchUpMs, this.#lookMs / 2);
@@ -207,22 +204,13 @@ export class ProcessTracker {
     signalProcess(pid, "SIGKILL");
   }
 
-  /**
-   * The kernel counts a number before /proc shows the process, and a busy host may stop in between: numbers under which
-   * nothing was found are looked at again, after growing pauses. Whether one of them is of the command.
-   */
-  #examineAbsent(found: (pid: number) => void, isDue: (due: number) => boolean = () => true): boolean {
-    const now = performance.now();
-    let ours = false;
-    for (const [pid, absent] of this.#absent) {
-      if (!isDue(absent.due)) continue;
+  /** Whether a number under which nothing was found, and which is due by then, is of the command now. */
+  #examineAbsent(found: (pid: number) => void, dueBy = Infinity): boolean {
+    return this.#absent.examine(dueBy, (pid) => {
       const ownership = this.#file(pid);
       if (ownership === "ours") found(pid);
-      ours ||= ownership === "ours";
-      if (ownership !== "gone" || now - absent.since > LONGEST_BIRTH_MS) this.#absent.delete(pid);
-      else absent.due = now + 1 + 3 * (now - absent.since);
-    }
-    return ours;
+      return ownership;
+    });
   }
 
   /** A command may start processes without end: those that have ended are forgotten. */

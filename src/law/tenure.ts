@@ -8,29 +8,17 @@
  */
 import type { Hold } from "../seam/backend.js";
 import type { Timer } from "../seam/clock.js";
-import type { Deadline } from "./deadline.js";
 import { describe, NotLeaderError } from "../kit/errors.js";
 import { StopSource } from "../kit/stop.js";
 import type { Attempt, Lease, Tenant } from "./lease.js";
 import { releaseHold } from "./release.js";
 import type { TenureContext } from "./tenure-context.js";
+import { HELD, type TenureState } from "./tenure-state.js";
 import type { EndReason, Term, TermEnd } from "../api/term.js";
 import { termOf, termOver } from "./term.js";
 import { bounded, deferred, onAbort, settlesWithin, sharedController } from "../kit/wait.js";
 import type { Deferred } from "../kit/wait.js";
 
-/** A deliberate end that is under way. */
-type DeliberateEnd = Pick<TermEnd, "reason" | "detail">;
-
-type State =
-  | { readonly kind: "held" }
-  /** On its way out: the signal is aborted, the lease is still renewed, the work may stop in good order. */
-  | (DeliberateEnd & { readonly kind: "draining" })
-  /** The work did not stop in time. No renewal counts any more; the deadline is all that ends it for certain. */
-  | (DeliberateEnd & { readonly kind: "lapsing"; readonly deadline: Deadline })
-  | { readonly kind: "over"; readonly end: TermEnd; readonly lastedMs: number; readonly reported: boolean };
-
-const HELD: State = { kind: "held" };
 const NOT_OURS = "the store says that someone else leads, or nobody";
 
 export class Tenure implements Tenant {
@@ -43,7 +31,7 @@ export class Tenure implements Tenant {
   readonly #hold: Hold;
   readonly #lease: Lease;
   readonly #openedAt: number;
-  #state: State = HELD;
+  #state: TenureState = HELD;
   #value: string;
   #jeopardy = false;
   #work: Promise<unknown> | undefined;

@@ -23,17 +23,9 @@ import { isConclaveError } from "../kit/errors.js";
 import { listing } from "../kit/listing.js";
 import { bounded, sleep } from "../kit/wait.js";
 import { RecordHold } from "./hold.js";
-import type { LeaseRecord, LastChange } from "./lease.js";
-import {
-  acquiring,
-  isVacant,
-  decideTakeover,
-  leaderFromRecord,
-  observed,
-  untilSilent,
-  wentBack,
-} from "./lease.js";
-import { ExpiringMap } from "../kit/expiring-map.js";
+import type { LeaseRecord } from "./lease.js";
+import { acquiring, isVacant, decideTakeover, leaderFromRecord, untilSilent } from "./lease.js";
+import { LeaseReader } from "./lease-reader.js";
 import { releaseClaim } from "./release-claim.js";
 import { UnansweredWrites } from "./unanswered-writes.js";
 import { ShownVersions } from "./shown-versions.js";
@@ -93,10 +85,7 @@ class RecordBackend implements BackendWithRecords {
   readonly #clock: Clock;
   readonly #wakeJitterMs: number;
   readonly #pollJitter: number;
-  /** What this process saw change, and when. Kept over failed calls: an outage must not restart the wait. */
-  readonly #seen: ExpiringMap<LastChange>;
-  /** The newest version an observer was shown: a later call does not show an older one. */
-  readonly #shown: ExpiringMap<bigint>;
+  readonly #reads: LeaseReader;
   readonly #unansweredWrites: UnansweredWrites;
   readonly #close: (() => Promise<void>) | undefined;
   #closed: Promise<void> | undefined;
@@ -113,8 +102,7 @@ class RecordBackend implements BackendWithRecords {
     if (list) this.list = async (call) => list(call).then(({ names, complete }) => listing(names, complete));
     if (options.onWarning) this.onWarning = options.onWarning;
     this.#clock = options.clock ?? systemClock;
-    this.#seen = new ExpiringMap(this.#clock);
-    this.#shown = new ExpiringMap(this.#clock);
+    this.#reads = new LeaseReader(this.#clock, this.#leases);
     this.#unansweredWrites = new UnansweredWrites(this.#clock, this.#leases);
     this.#close = options.close;
     this.#wakeJitterMs = options.wakeJitterMs ?? 0;
@@ -129,7 +117,7 @@ class RecordBackend implements BackendWithRecords {
         const pushed = watchOrTimer.takePushed();
         const entry = isVacant(pushed)
           ? pushed
-          : await this.#read(candidacy.election, candidacy.attemptMs, signal);
+          : await this.#reads.read(candidacy.election, candidacy.attemptMs, signal);
         // Every token the store can still grant is above this version. A grant with this very number comes from a store
         // that went back and counts anew: the leader that had it before may still act, and no fence could tell the two apart.
         // A pushed version may be forged: it is no floor for tokens.
@@ -158,11 +146,11 @@ class RecordBackend implements BackendWithRecords {
     const { signal, pollMs, attemptMs } = options;
     const watchOrTimer = new WatchOrTimer(this.#clock, this.#leases, election);
     let last: Leader | null | undefined;
-    const shown = new ShownVersions(this.#clock, this.#shown, election);
+    const shown = new ShownVersions(this.#clock, this.#reads.shown, election);
     try {
       while (!signal.aborted) {
-        const entry = await this.#read(election, attemptMs, signal);
-        const seen = this.#seen.get(election);
+        const entry = await this.#reads.read(election, attemptMs, signal);
+        const seen = this.#reads.lastChange(election);
         if (entry === null || shown.accepts(entry, pollMs)) {
           const leader = leaderFromRecord(entry, seen, pollMs, this.#clock.now());
           if (last === undefined || !sameLeader(last, leader)) yield (last = leader);
@@ -198,27 +186,19 @@ class RecordBackend implements BackendWithRecords {
     }
   }
 
-  async #read(key: string, attemptMs: number, signal: AbortSignal): Promise<Entry<LeaseRecord> | null> {
-    // Known before the question: what is learned while it is under way may be newer than its answer.
-    const known = newer(this.#seen.get(key)?.version, this.#shown.get(key));
-    const entry = await bounded(this.#clock, attemptMs, signal, `reading election "${key}"`, (s) =>
-      this.#leases.read(key, { signal: s }),
-    );
-    if (entry === null) return null;
-    const certain = wentBack(entry, known);
-    if (certain) this.#shown.delete(key);
-    const seen = observed(this.#seen.get(key), entry, this.#clock.now(), attemptMs, certain);
-    this.#seen.set(key, seen);
-    return entry;
-  }
-
   async #decide(
     entry: Entry<LeaseRecord> | null,
     candidacy: Candidacy,
     signal: AbortSignal,
   ): Promise<ReturnType<typeof decideTakeover>> {
     const { election, candidate, ttlMs } = candidacy;
-    const takeover = decideTakeover(entry, this.#seen.get(election), candidate, ttlMs, this.#clock.now());
+    const takeover = decideTakeover(
+      entry,
+      this.#reads.lastChange(election),
+      candidate,
+      ttlMs,
+      this.#clock.now(),
+    );
     if (takeover.kind === "open" || entry === null) return takeover;
     return (await this.#abandoned(entry, candidacy, signal))
       ? { kind: "open", expected: entry.version }
@@ -294,10 +274,6 @@ class RecordBackend implements BackendWithRecords {
   #pollAfter(retryMs: number): number {
     return retryMs * (1 + this.#clock.random() * this.#pollJitter);
   }
-}
-
-function newer(a = -1n, b = -1n): bigint {
-  return a > b ? a : b;
 }
 
 /** `invalid` says that nothing was sent. */

@@ -34,6 +34,7 @@ const DEADLINE = "src/law/deadline.js";
 const WORK = "src/election/work.js";
 const OBSERVE = "src/election/observe.js";
 const RECORD = "src/record/backend.js";
+const LEASE_READER = "src/record/lease-reader.js";
 const HOLD = "src/record/hold.js";
 const LEASE = "src/record/lease.js";
 const FILES = "src/backends/file/records.js";
@@ -239,13 +240,13 @@ export const MUTANTS: readonly Mutant[] = [
     stores: ["observer"],
     edits: [
       {
-        file: RECORD,
+        file: LEASE_READER,
         find: "const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
         replace:
           "const before = this.#clock.now(); const entry = await bounded(this.#clock, attemptMs, signal, `reading election",
       },
       {
-        file: RECORD,
+        file: LEASE_READER,
         find: "observed(this.#seen.get(key), entry, this.#clock.now(), attemptMs, certain)",
         replace: "observed(this.#seen.get(key), entry, before, attemptMs, certain)",
       },

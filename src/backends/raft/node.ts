@@ -9,15 +9,17 @@ import { DiskJournal } from "./journal.js";
 import type { JournalDisk } from "./journal.js";
 import type { JournalRecord, StartRecord } from "./journal-records.js";
 import { beginning } from "./join.js";
-import type { Beginning, Told } from "./join.js";
+import type { Beginning } from "./join.js";
 import type { ElectionAnswer, WhoRequest } from "./messages.js";
 import type { NodeRequest, StateAnswer, StateRequest } from "./node-messages.js";
 import type { Peering } from "./peering.js";
+import { askState, statePage } from "./state-pages.js";
 import { Acceptor, Proposer } from "./register.js";
 import type { RegisterRequest } from "./register.js";
 import { decodeRequest, encode } from "./transport/wire.js";
 import type { Answer, Request } from "./transport/wire.js";
 import { Door } from "./transport/server.js";
+import { unfitAnswer } from "./unfit-answer.js";
 import { Voter } from "./voter.js";
 import { Watchers } from "./watchers.js";
 
@@ -26,9 +28,6 @@ const LIMIT_MS = 2_000;
 const JOIN_AGAIN_MS = 100;
 const LONGEST_JOIN_AGAIN_MS = 1_000;
 const NEVER = new StopSource();
-/** Names and numbers in one page, roughly in bytes. */
-const PAGE_BYTES = 32_000;
-
 export interface NodeOptions {
   readonly self: string;
   readonly bind: Address;
@@ -240,7 +239,7 @@ export class RaftNode {
     let said: string | undefined;
     for (let tries = 0; !this.#stop.aborted; tries++) {
       try {
-        const told = await Promise.all(others.map((name) => this.#ask(name)));
+        const told = await Promise.all(others.map((name) => askState(peering, name, LIMIT_MS)));
         const found = beginning(birth, clock.wall(), told);
         if (found === undefined)
           throw new Error(
@@ -266,68 +265,16 @@ export class RaftNode {
     this.#begin(start, votes, registers);
   }
 
-  /** All pages of another voter. */
-  async #ask(name: string): Promise<Told> {
-    const all: StateAnswer[] = [];
-    for (const part of ["votes", "registers"] as const) {
-      let after: string | undefined;
-      do {
-        const answer = await this.#options.peering.ask(name, { kind: "state", part, after }, LIMIT_MS);
-        if (answer.kind !== "state") throw new Error(`voter "${name}" answered something else`);
-        if (answer.unfit !== undefined) throw new Error(`voter "${name}": ${answer.unfit}`);
-        all.push(answer);
-        after = answer.next;
-      } while (after !== undefined);
-    }
-    const first = all[0]!;
-    // Both parts of one life: a voter that lost its disk in between told of two.
-    if (all.some(({ birth, started }) => birth !== first.birth || started !== first.started))
-      throw new Error(`voter "${name}" started meanwhile`);
-    return {
-      ...first,
-      votes: all.flatMap(({ votes }) => votes),
-      ballots: all.flatMap(({ ballots }) => ballots),
-    };
-  }
-
-  #state({ part, after = "" }: StateRequest): StateAnswer {
+  #state(request: StateRequest): StateAnswer {
     const past = this.#past;
     const broken = past === undefined ? this.#birth === undefined : this.#unfit !== undefined;
-    const votes = pageOf(
-      part === "votes" ? (past?.voter.records() ?? []) : [],
-      ({ election }) => election,
-      after,
-    );
-    const registers = pageOf(
-      part === "votes" ? [] : (past?.acceptor.records() ?? []),
-      ({ key }) => key,
-      after,
-    );
-    const next = votes.next ?? registers.next;
-    return {
-      kind: "state",
+    return statePage(request, {
       birth: this.#birth ?? "",
-      started: past !== undefined,
-      births: past?.start.births ?? [],
+      past,
       wall: this.#options.clock.wall(),
-      seed: past?.start.seed ?? 0n,
-      votes: votes.page.map(({ election, term, leaseMs }) => ({ name: election, term, leaseMs })),
-      ballots: registers.page.map(({ key, promised }) => ({ name: key, ballot: promised })),
-      ...(next !== undefined && { next }),
-      ...(broken && { unfit: this.#unfit ?? "it is starting" }),
-    };
+      unfit: broken ? (this.#unfit ?? "it is starting") : undefined,
+    });
   }
-}
-
-function pageOf<T>(
-  all: readonly T[],
-  nameOf: (item: T) => string,
-  after: string,
-): { page: readonly T[]; next?: string | undefined } {
-  const rest = all.filter((item) => nameOf(item) > after).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  let bytes = 0;
-  const end = rest.findIndex((item) => (bytes += 6 * nameOf(item).length + 80) > PAGE_BYTES);
-  return end < 0 ? { page: rest } : { page: rest.slice(0, end), next: nameOf(rest[end - 1]!) };
 }
 
 /** The last record of each election counts. */
@@ -335,27 +282,4 @@ function lastVotes(records: readonly JournalRecord[]): Beginning["votes"] {
   const votes = new Map<string, Beginning["votes"][number]>();
   for (const record of records) if (record.kind === "vote") votes.set(record.election, record);
   return [...votes.values()];
-}
-
-function unfitAnswer(request: Request, unfit: string): Answer {
-  switch (request.kind) {
-    case "prevote":
-    case "vote":
-      return { kind: "vote", yes: false, term: 0n, why: "unfit", detail: unfit };
-    case "beat":
-      return { kind: "beat", yes: false, term: 0n, why: "unfit", detail: unfit, version: -1 };
-    case "release":
-      return { kind: "release", held: false, unfit };
-    case "who":
-      return { kind: "who", term: 0n, change: -1, promised: null, quietMs: 0, unfit };
-    case "prepare":
-    case "accept":
-    case "query":
-      return { kind: "register", yes: false, promised: 0n, accepted: null, unfit };
-    case "read":
-    case "write":
-      return { kind: "entry", entry: null, unfit };
-    case "state":
-      throw new Error("a voter always tells its state");
-  }
 }

@@ -9,7 +9,6 @@ import type {
   BeatRequest,
   Bid,
   PreVoteRequest,
-  Promised,
   Refusal,
   ReleaseAnswer,
   ReleaseRequest,
@@ -18,6 +17,8 @@ import type {
   VoteRequest,
   WhoAnswer,
 } from "./messages.js";
+import { freshState, isBound, namedBy, recordOf, shownPromise } from "./voter-state.js";
+import type { VoterState } from "./voter-state.js";
 
 /** The voter's own clocks, read when the request arrived. */
 export interface Now {
@@ -53,33 +54,8 @@ const BUSY_SHARE = 1 / 8;
 const BUSY_MS = 100;
 const MOST_ELECTIONS = 100_000;
 
-interface Alive {
-  readonly term: bigint;
-  readonly bid: Bid;
-  until: number;
-  version: number;
-  value: string;
-  readonly since: number;
-}
-
-interface State {
-  term: bigint;
-  vote: Bid | null;
-  leader: Bid | null;
-  leaseMs: number;
-  promise: Alive | null;
-  /** Released: its late BEATs make no new promise. */
-  ended: { readonly term: bigint; readonly id: string } | null;
-  /** Until then pre-votes of other candidates are refused. */
-  busyUntil: number;
-  /** Until then a promise from before the start may be alive (rule 4). */
-  quietUntil: number;
-  /** Rises with everything that observers can see, except time. */
-  change: number;
-}
-
 export class Voter {
-  readonly #states = new Map<string, State>();
+  readonly #states = new Map<string, VoterState>();
   readonly #floor: bigint;
   readonly #seed: bigint;
   readonly #most: number;
@@ -93,7 +69,7 @@ export class Voter {
     this.#changed = changed;
     for (const { election, term, vote, leader, leaseMs } of options.records) {
       this.#states.set(election, {
-        ...fresh(),
+        ...freshState(),
         term,
         vote,
         leader,
@@ -127,7 +103,7 @@ export class Voter {
     const kept = this.#keep(election, state);
     if (kept === undefined) return { answer: this.#no(state, "unfit", tooMany(this.#most)) };
     // Only a promise to this very candidate can be alive here: its longer lease stays on disk.
-    kept.leaseMs = Math.max(leaseMs, alive(kept, at.now) ? kept.leaseMs : 0);
+    kept.leaseMs = Math.max(leaseMs, isBound(kept, at.now) ? kept.leaseMs : 0);
     kept.term = term;
     kept.vote = bid;
     kept.leader = null;
@@ -171,7 +147,7 @@ export class Voter {
 
   who(election: string, { now }: Now): WhoAnswer {
     const state = this.#look(election);
-    const promised = state.promise !== null && alive(state, now) ? shown(state.promise, now) : null;
+    const promised = state.promise !== null && isBound(state, now) ? shownPromise(state.promise, now) : null;
     const quietMs = Math.max(0, state.quietUntil - now);
     return { kind: "who", term: this.#term(state), change: state.change, promised, quietMs };
   }
@@ -187,22 +163,22 @@ export class Voter {
   }
 
   /** Rules 1, 2 and 4, as far as they are the same for votes and pre-votes. */
-  #refused(state: State, candidate: string, now: number): VoteAnswer | undefined {
+  #refused(state: VoterState, candidate: string, now: number): VoteAnswer | undefined {
     if (now < state.quietUntil) return { ...this.#no(state, "quiet"), leftMs: state.quietUntil - now };
     const { promise } = state;
-    if (promise === null || !alive(state, now) || promise.bid.candidate === candidate) return undefined;
+    if (promise === null || !isBound(state, now) || promise.bid.candidate === candidate) return undefined;
     const leftMs = promise.until - now;
     const promised = { term: promise.term, bid: promise.bid, leftMs };
     return { ...this.#no(state, "other"), promised, leftMs };
   }
 
   /** Rules 1, 3 and 4. */
-  #refusesBeat(state: State, { term, bid, opened }: BeatRequest, at: Now): Refusal | undefined {
+  #refusesBeat(state: VoterState, { term, bid, opened }: BeatRequest, at: Now): Refusal | undefined {
     const own = this.#term(state);
     if (term < own) return "older";
     if (state.ended?.term === term && state.ended.id === bid.id) return "ended";
     const { promise } = state;
-    if (promise !== null && alive(state, at.now) && promise.bid.candidate !== bid.candidate) return "other";
+    if (promise !== null && isBound(state, at.now) && promise.bid.candidate !== bid.candidate) return "other";
     const named = namedBy(state);
     if (at.now < state.quietUntil && (term !== state.term || named?.id !== bid.id)) return "quiet";
     if (term > own) return this.#isAhead(term, state, at) ? "ahead" : undefined;
@@ -212,11 +188,11 @@ export class Voter {
   }
 
   /** Makes the bid the one that the disk names, if it is not yet. */
-  #adopt(election: string, state: State, request: BeatRequest, now: number): VoteRecord | undefined {
+  #adopt(election: string, state: VoterState, request: BeatRequest, now: number): VoteRecord | undefined {
     const { term, bid, leaseMs } = request;
     const same = state.term === term && namedBy(state)?.id === bid.id;
     if (same && leaseMs <= state.leaseMs) return undefined;
-    const keeps = state.term === term || alive(state, now);
+    const keeps = state.term === term || isBound(state, now);
     state.leaseMs = Math.max(leaseMs, keeps ? state.leaseMs : 0);
     if (!same) {
       if (state.term !== term) state.vote = null;
@@ -227,7 +203,7 @@ export class Voter {
   }
 
   /** Rule 1. Returns the version of the value that it knows now. */
-  #promise(election: string, state: State, request: BeatRequest, now: number): number {
+  #promise(election: string, state: VoterState, request: BeatRequest, now: number): number {
     const { term, bid, leaseMs, since, value, version } = request;
     const before = state.promise;
     // An older bid of the same candidate may have the longer promise.
@@ -246,72 +222,40 @@ export class Voter {
     return known;
   }
 
-  #isAhead(term: bigint, state: State, { wall }: Now): boolean {
+  #isAhead(term: bigint, state: VoterState, { wall }: Now): boolean {
     const own = this.#term(state);
     const clock = BigInt(Math.max(0, Math.floor(wall)));
     return term > (own > clock ? own : clock) + FAR_AHEAD;
   }
 
-  #term(state: State): bigint {
+  #term(state: VoterState): bigint {
     return state.term > this.#floor ? state.term : this.#floor;
   }
 
-  #no(state: State, why: Refusal, detail?: string): VoteAnswer {
+  #no(state: VoterState, why: Refusal, detail?: string): VoteAnswer {
     return { kind: "vote", yes: false, term: this.#term(state), why, ...(detail && { detail }) };
   }
 
-  #noBeat(state: State, why: Refusal, detail?: string): BeatAnswer {
+  #noBeat(state: VoterState, why: Refusal, detail?: string): BeatAnswer {
     return { kind: "beat", yes: false, term: this.#term(state), why, version: -1, ...(detail && { detail }) };
   }
 
   /** Nothing is kept of elections that are only asked about. */
-  #look(election: string): State {
-    return this.#states.get(election) ?? fresh();
+  #look(election: string): VoterState {
+    return this.#states.get(election) ?? freshState();
   }
 
-  #keep(election: string, state: State): State | undefined {
+  #keep(election: string, state: VoterState): VoterState | undefined {
     if (this.#states.has(election)) return state;
     if (this.#states.size >= this.#most) return undefined;
     this.#states.set(election, state);
     return state;
   }
 
-  #tell(election: string, state: State): void {
+  #tell(election: string, state: VoterState): void {
     state.change++;
     this.#changed(election);
   }
-}
-
-function fresh(): State {
-  return {
-    term: 0n,
-    vote: null,
-    leader: null,
-    leaseMs: 0,
-    promise: null,
-    ended: null,
-    busyUntil: 0,
-    quietUntil: 0,
-    change: 0,
-  };
-}
-
-/** The bid that may hold a promise of this term. */
-function namedBy({ leader, vote }: State): Bid | null {
-  return leader ?? vote;
-}
-
-function alive({ promise }: State, now: number): boolean {
-  return promise !== null && now < promise.until;
-}
-
-function recordOf(election: string, { term, vote, leader, leaseMs }: State): VoteRecord {
-  return { election, term, vote, leader, leaseMs };
-}
-
-function shown(promise: Alive, now: number): Promised {
-  const { term, bid, version, value, since, until } = promise;
-  return { term, bid, version, value, since, leftMs: until - now };
 }
 
 function aheadOf(term: bigint): string {

@@ -6,7 +6,8 @@ import { decodeLedger, isOpen } from "../../cron/ledger.js";
 import type { Ledger, Run } from "../../cron/ledger.js";
 import type { Timetable } from "../../cron/timetable.js";
 import type { CronPlan } from "./cron-plan.js";
-import type { Monitor, TermRecord } from "./monitor.js";
+import type { Monitor } from "./monitor.js";
+import type { TermRecord } from "./term-record.js";
 import type { SimNode, SimProcess } from "./node.js";
 
 export type CronRule =

@@ -5,7 +5,7 @@ import type { Timetable } from "../../cron/timetable.js";
 import type { CronMonitor } from "./cron-monitor.js";
 import type { CronPlan } from "./cron-plan.js";
 import type { WorkloadHost, Workload } from "./workload.js";
-import type { TermRecord } from "./monitor.js";
+import type { TermRecord } from "./term-record.js";
 import type { Subject, SubjectOptions } from "./subject.js";
 
 export interface CronWorkOptions {

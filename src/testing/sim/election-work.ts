@@ -1,7 +1,7 @@
 /** Work that lasts as long as its term, and behaves well or badly. */
 import { onAbort, sleep } from "../../kit/wait.js";
 import type { WorkloadHost, Workload } from "./workload.js";
-import type { TermRecord } from "./monitor.js";
+import type { TermRecord } from "./term-record.js";
 import type { Subject, SubjectTerm } from "./subject.js";
 
 export class ElectionWork implements Workload {

@@ -1,6 +1,8 @@
 /** What the faults of {@link ETCD_FAULT_KINDS} do to the world. */
+import { loseMemory } from "./memory-loss.js";
 import { Random } from "./random.js";
-import type { Replica, World } from "./world.js";
+import type { Replica } from "./replica.js";
+import type { World } from "./world.js";
 
 /** Of the ttl: how much later than by the leader's own clock someone may follow. Timers, and seven messages. */
 const TAKEOVER_SLACK = 0.12;
@@ -37,7 +39,7 @@ function cutOff({ scheduler, plan }: World, { trouble }: Replica): void {
 
 export function restore(world: World, until: number, arg: number): void {
   const goBack = world.store.memory?.backUp();
-  if (goBack !== undefined) world.scheduler.at(until, () => world.loseMemory(goBack, arg));
+  if (goBack !== undefined) world.scheduler.at(until, () => loseMemory(world, goBack, arg));
 }
 
 /** Blocks the leader's loop until after its deadline, and demands that someone leads when its lease would have ended. */

@@ -13,7 +13,6 @@ import type {
   EtcdClient,
   Header,
   KeyValue,
-  LeaseGrant,
   LeaseLife,
   Operation,
   RangeRequest,
@@ -24,31 +23,22 @@ import type {
 import { EtcdError } from "../../backends/etcd/client/errors.js";
 import type { Clock } from "../../seam/clock.js";
 import { limited } from "../../kit/wait.js";
+import { EtcdLeases, SHORTEST_LEASE_S } from "./etcd-leases.js";
+import type { KeptLease } from "./etcd-leases.js";
 import { EtcdWatches, within } from "./etcd-watches.js";
 import type { EtcdLink, Timeline } from "./etcd-watches.js";
 import type { Oscillator } from "./oscillator.js";
 import type { Random } from "./random.js";
 
-interface Lease {
-  readonly id: bigint;
-  readonly ttlSeconds: number;
-  expiresAt: number;
-  readonly keys: Set<string>;
-}
-
 /** What a backup keeps. */
 interface Snapshot {
   readonly kvs: ReadonlyMap<string, KeyValue>;
-  readonly leases: readonly Pick<Lease, "id" | "ttlSeconds" | "keys">[];
+  readonly leases: readonly KeptLease[];
   readonly revision: bigint;
 }
 
-/** etcd refuses to keep leases shorter than this (1.5 x its election timeout, rounded up). */
-const SHORTEST_LEASE_S = 2;
-/** And transactions of more operations than this. */
+/** etcd refuses transactions of more operations than this. */
 const MOST_OPERATIONS = 128;
-/** How late the server may notice that a lease has run out. */
-const EXPIRY_SLACK_MS = 500;
 /**
  * Revisions rise by this much, and each life of the store, from one loss of
  * memory to the next, has a remainder of its own: no number is ever given twice,
@@ -72,7 +62,7 @@ export class EtcdServer {
   readonly deposedFor = new Map<string, number>();
   readonly #options: EtcdServerOptions;
   readonly #kvs = new Map<string, KeyValue>();
-  readonly #leases = new Map<bigint, Lease>();
+  readonly #leases: EtcdLeases;
   readonly #watches: EtcdWatches;
   /** Keys that a loss of memory took away, by their create revision. */
   readonly #forgotten = new Set<bigint>();
@@ -87,6 +77,7 @@ export class EtcdServer {
 
   constructor(options: EtcdServerOptions) {
     this.#options = options;
+    this.#leases = new EtcdLeases(options, (id) => this.#revoke(id));
     this.#watches = new EtcdWatches(options.scheduler, options.random, () => this.#revision);
   }
 
@@ -103,7 +94,7 @@ export class EtcdServer {
         return answer;
       },
       leaseGrant: async (ttl, limits) => {
-        const granted = await call("grant", () => this.#grant(Number(ttl)), limits);
+        const granted = await call("grant", () => this.#leases.grant(Number(ttl)), limits);
         this.#options.onGrant?.(link, granted.id);
         return granted;
       },
@@ -135,10 +126,7 @@ export class EtcdServer {
   }
 
   backUp(): Snapshot {
-    const leases = [...this.#leases.values()].map(({ id, ttlSeconds, keys }) => ({
-      ...{ id, ttlSeconds, keys: new Set(keys) },
-    }));
-    return { kvs: new Map(this.#kvs), leases, revision: this.#revision };
+    return { kvs: new Map(this.#kvs), leases: this.#leases.copy(), revision: this.#revision };
   }
 
   /** The store goes back to an earlier state; without one it has forgotten all. Leases are given their full time. */
@@ -151,8 +139,7 @@ export class EtcdServer {
     this.#losses++;
     this.#kvs.clear();
     for (const [key, kv] of kvs) this.#kvs.set(key, kv);
-    this.#leases.clear();
-    for (const { keys, ...lease } of leases) this.#revive({ ...lease, expiresAt: 0, keys: new Set(keys) });
+    this.#leases.restore(leases);
     this.#revision = afterwards;
     this.#raftTerm++;
     this.#connection = {};
@@ -175,7 +162,7 @@ export class EtcdServer {
   /** The cluster changed its leader. Leases are given their full time again, as etcd does. */
   failOver(): void {
     this.#raftTerm++;
-    for (const lease of this.#leases.values()) this.#extend(lease);
+    this.#leases.extendAll();
   }
 
   #header(): Header {
@@ -258,20 +245,6 @@ export class EtcdServer {
     this.#watches.committed(changes);
   }
 
-  #grant(ttlSeconds: number): LeaseGrant {
-    const granted = Math.max(SHORTEST_LEASE_S, ttlSeconds);
-    const id = BigInt(`0x${this.#options.random.hex(15)}`) + 1n;
-    const lease = { id, ttlSeconds: granted, expiresAt: 0, keys: new Set<string>() };
-    this.#revive(lease);
-    return { id, ttl: BigInt(granted) };
-  }
-
-  #revive(lease: Lease): void {
-    this.#leases.set(lease.id, lease);
-    this.#extend(lease);
-    this.#await(lease);
-  }
-
   #keepAlive(id: bigint, link: EtcdLink): LeaseLife {
     const lease = this.#leases.get(id);
     const ttl = BigInt(lease?.ttlSeconds ?? 0);
@@ -282,7 +255,7 @@ export class EtcdServer {
         ttl: ttl || BigInt(SHORTEST_LEASE_S),
       };
     }
-    if (lease !== undefined) this.#extend(lease);
+    if (lease !== undefined) this.#leases.extend(lease);
     return { ...this.#header(), ttl };
   }
 
@@ -297,22 +270,6 @@ export class EtcdServer {
       if (change !== null) changes.push(change);
     }
     if (changes.length > 0) this.#commit(revision, changes);
-  }
-
-  #extend(lease: Lease): void {
-    const { oscillator, scheduler } = this.#options;
-    lease.expiresAt = oscillator.mono(scheduler.now) + lease.ttlSeconds * 1000;
-  }
-
-  /** Looks at a lease when it may have run out. */
-  #await(lease: Lease): void {
-    const { oscillator, scheduler, random } = this.#options;
-    const time = oscillator.whenMono(lease.expiresAt) + Math.max(0, random.next() - 0.3) * EXPIRY_SLACK_MS;
-    scheduler.quietly(time, () => {
-      if (this.#leases.get(lease.id) !== lease) return;
-      if (oscillator.mono(scheduler.now) >= lease.expiresAt) this.#revoke(lease.id);
-      else this.#await(lease);
-    });
   }
 }
 

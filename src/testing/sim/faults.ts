@@ -1,13 +1,15 @@
 /** What each kind of fault does to the world. */
 import { nap, overrun, restore } from "./etcd-faults.js";
+import { loseMemory } from "./memory-loss.js";
 import type { Fault } from "./plan.js";
 import { Random } from "./random.js";
 import { executeWill } from "./wills.js";
-import type { Replica, World } from "./world.js";
+import type { Replica } from "./replica.js";
+import type { World } from "./world.js";
 
 export function applyFault(world: World, fault: Fault, index: number): void {
   const { target } = fault;
-  if (target === "next" || target === "stand" || target === "claim" || target === "run")
+  if (target === "next" || target === "campaigning" || target === "claim" || target === "run")
     world.ambush(target, (replica) => hit(world, fault, replica));
   else hit(world, fault, aim(world, fault, index));
 }
@@ -31,8 +33,9 @@ function aim(world: World, fault: Fault, index: number): Replica {
   return new Random(plan.seed, `aim/${index}`).pick([first, ...replicas.slice(1)]);
 }
 
-function strike(world: World, { kind, arg }: Fault, replica: Replica, until: number): void {
-  const { node, trouble, candidate } = replica;
+function strike(world: World, fault: Fault, replica: Replica, until: number): void {
+  const { kind, arg } = fault;
+  const { node, trouble } = replica;
   const { host, plan, scheduler } = world;
   switch (kind) {
     case "pause":
@@ -44,9 +47,7 @@ function strike(world: World, { kind, arg }: Fault, replica: Replica, until: num
     case "crash":
       return crash(world, replica, until);
     case "power":
-      world.losePower();
-      for (const each of world.replicas) crash(world, each, until);
-      return;
+      return losePower(world, until);
     case "rate":
       return node.setRate(
         arg < 0.3 ? plan.rates.low : arg > 0.7 ? plan.rates.high : between(plan.rates, arg),
@@ -54,9 +55,7 @@ function strike(world: World, { kind, arg }: Fault, replica: Replica, until: num
     case "jump":
       return node.oscillator.jumpWall(jump(arg));
     case "cut":
-      if (arg < 0.7) trouble.requestsCut = Math.max(trouble.requestsCut, until);
-      if (arg > 0.3) trouble.answersCut = Math.max(trouble.answersCut, until);
-      return;
+      return cut(trouble, until, arg);
     case "loss":
     case "delay":
     case "duplicate":
@@ -77,6 +76,50 @@ function strike(world: World, { kind, arg }: Fault, replica: Replica, until: num
     case "deposed":
       return world.store.depose(node.id, until);
     case "resign":
+    case "proclaim":
+    case "burst":
+    case "throw":
+    case "return":
+    case "ignore":
+    case "reopen":
+      return strikeCandidate(world, kind, arg, replica, until);
+    case "nap":
+      return nap(world, replica, until, arg);
+    case "wipe":
+      return loseMemory(world, (memory) => memory.wipe(), arg);
+    case "restore":
+      return restore(world, until, arg);
+    case "overrun":
+      return overrun(world, arg);
+    case "leave":
+      return world.store.leave?.(node.id);
+    case "forge":
+      return world.store.forge?.(plan.ttlMs);
+    case "will":
+      return executeWill(world, replica, arg);
+    case "step":
+      // From half a ttl back to two ttls ahead, and now and then an hour either way.
+      return world.store.step?.(arg < 0.1 ? HOUR_MS * (arg < 0.05 ? -1 : 1) : plan.ttlMs * (2.5 * arg - 0.5));
+  }
+}
+
+type CandidateFault = Extract<
+  Fault["kind"],
+  "resign" | "proclaim" | "burst" | "throw" | "return" | "ignore" | "reopen"
+>;
+
+/** What users and their work do, rather than machines and stores. */
+function strikeCandidate(
+  world: World,
+  kind: CandidateFault,
+  arg: number,
+  replica: Replica,
+  until: number,
+): void {
+  const { node, candidate } = replica;
+  const { plan, scheduler } = world;
+  switch (kind) {
+    case "resign":
       return node.turning ? candidate?.resign() : undefined;
     case "proclaim":
       return node.turning ? candidate?.proclaim(`value ${arg}`) : undefined;
@@ -92,24 +135,18 @@ function strike(world: World, { kind, arg }: Fault, replica: Replica, until: num
       return;
     case "reopen":
       return reopen(world, replica, until, arg);
-    case "nap":
-      return nap(world, replica, until, arg);
-    case "wipe":
-      return world.loseMemory((memory) => memory.wipe(), arg);
-    case "restore":
-      return restore(world, until, arg);
-    case "overrun":
-      return overrun(world, arg);
-    case "leave":
-      return world.store.leave?.(node.id);
-    case "forge":
-      return world.store.forge?.(plan.ttlMs);
-    case "will":
-      return executeWill(world, replica, arg);
-    case "step":
-      // From half a ttl back to two ttls ahead, and now and then an hour either way.
-      return world.store.step?.(arg < 0.1 ? HOUR_MS * (arg < 0.05 ? -1 : 1) : plan.ttlMs * (2.5 * arg - 0.5));
   }
+}
+
+function losePower(world: World, until: number): void {
+  world.losePower();
+  for (const each of world.replicas) crash(world, each, until);
+}
+
+/** Requests, answers or both are lost. */
+function cut(trouble: Replica["trouble"], until: number, arg: number): void {
+  if (arg < 0.7) trouble.requestsCut = Math.max(trouble.requestsCut, until);
+  if (arg > 0.3) trouble.answersCut = Math.max(trouble.answersCut, until);
 }
 
 function crash(world: World, replica: Replica, until: number): void {

@@ -2,14 +2,17 @@
 import { decodeEnvelope, encodeEnvelope } from "../../backends/file/envelope.js";
 import { fileBackend } from "../../backends/file/index.js";
 import { encodeKey, FIRST, parseListing } from "../../backends/file/names.js";
+import type { FileSystem } from "../../backends/file/fs.js";
 import type { Backend } from "../../seam/backend.js";
+import type { Clock } from "../../seam/clock.js";
 import { leasesOf } from "../../record/backend.js";
 import { decodeLease, encodeLease } from "../../record/codec.js";
 import { Disk, DiskCalls } from "./disk.js";
 import { Random } from "./random.js";
 import { RecordMemory } from "./record-memory.js";
+import type { Account } from "./record-memory.js";
 import { ELECTION, forged, holderOf, isGrant, meeting, ordinary, own } from "./store-parts.js";
-import type { Store, StoreOptions, Traffic } from "./store-parts.js";
+import type { Connection, Store, StoreOptions, Traffic } from "./store-parts.js";
 
 const ROOM = "/sim";
 const SHELF = `${ROOM}/elections/${encodeKey(ELECTION)}`;
@@ -75,19 +78,21 @@ export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
     vacancy: () => vacantLately(writes, host.scheduler.now, plan.ttlMs * plan.ttlShare),
     connect: (clock, process, trouble, purpose) => {
       const calls = new DiskCalls(process, host, trouble, plan, purpose);
-      const fs = disk.connect(calls);
-      // A system call cannot be called back: what is under way may end, but nothing may be written any more.
-      const backend = fileBackend({ fs, clock, directory: ROOM, deadProcessRule: false });
-      const account = memory.connect(process);
-      const leases = leasesOf(backend);
-      if (leases !== undefined)
-        Object.assign(
-          leases,
-          meeting(leases, account, (record) => record),
-        );
-      return { ...own(backend, calls, account), close: (late) => closeFiles(backend, calls, late) };
+      return connectFiles(disk.connect(calls), clock, calls, memory.connect(process));
     },
   };
+}
+
+function connectFiles(fs: FileSystem, clock: Clock, calls: DiskCalls, account: Account): Connection {
+  const backend = fileBackend({ fs, clock, directory: ROOM, deadProcessRule: false });
+  const leases = leasesOf(backend);
+  if (leases !== undefined)
+    Object.assign(
+      leases,
+      meeting(leases, account, (record) => record),
+    );
+  // A system call cannot be called back: what is under way may end, but nothing may be written any more.
+  return { ...own(backend, calls, account), close: (late) => closeFiles(backend, calls, late) };
 }
 
 async function closeFiles(backend: Backend, traffic: Traffic, late: (what: string) => void): Promise<void> {

@@ -3,7 +3,7 @@ export type { CronCounts } from "./cron-monitor.js";
 export type { CronPlan } from "./cron-plan.js";
 export { FAULT_KINDS, planOf, STORE_KINDS, SUBJECTS } from "./plan.js";
 export type { Fault, FaultKind, Latency, Plan, PlanOptions, StoreKind, SubjectKind } from "./plan.js";
-export type { Rule, Violation } from "./monitor.js";
+export type { Rule, Violation } from "./rules.js";
 export { shrink } from "./shrink.js";
 export type { ShrinkOptions, Shrunk } from "./shrink.js";
 export type { Subject, SubjectFactory, SubjectOptions, SubjectTerm } from "./subject.js";
@@ -14,5 +14,5 @@ export type {
   SimulatedStoreFactory,
   SimulatedWire,
 } from "./custom-store.js";
-export { simulate } from "./world.js";
-export type { SimResult, SimulateOptions } from "./world.js";
+export { simulate } from "./simulate.js";
+export type { SimResult, SimulateOptions } from "./simulation.js";

@@ -2,98 +2,12 @@
  * The invariants. The monitor stands outside: it has true time, sees every node
  * at once, and asks the same public getters that user code would ask.
  */
-import type { CronRule } from "./cron-monitor.js";
 import type { SimNode, SimProcess } from "./node.js";
+import type { Rule, Violation } from "./rules.js";
 import type { Scheduler } from "./scheduler.js";
 import type { SubjectTerm } from "./subject.js";
+import type { TermRecord } from "./term-record.js";
 import type { Trace } from "./trace.js";
-
-export type Rule =
-  /** Two running nodes had `held` at one instant. */
-  | "two-leaders"
-  /** A token was not higher than all before it. */
-  | "token-order"
-  /** The fenced resource took something it must not. */
-  | "fence"
-  /** A term ended twice, or not at all, or began while the last one had not ended. */
-  | "one-end"
-  /** `held` was true after the end was reported. */
-  | "held-after-end"
-  /** Something happened after `close()` had resolved, or `close()` did not resolve. */
-  | "after-close"
-  /** Leadership was given back while its work still ran and its time had not passed. */
-  | "stop-order"
-  /** Work began while the last work of the same candidate had not settled. */
-  | "work-overlap"
-  /** Nobody led soon after the last fault. */
-  | "liveness"
-  /** A node asked the store more often than it may. */
-  | "hot-loop"
-  /** A term was called lost although the store still had it. */
-  | "false-loss"
-  /** The deadline passed, the event loop turned, and the work was not told to stop. */
-  | "late-stop"
-  /** An observer went back to an older leader. */
-  | "observer-order"
-  /** An observer was told that nobody leads while someone did. */
-  | "false-vacancy"
-  /** A lease was extended for a key that was gone before the question. */
-  | "false-extension"
-  /** An observer was told of a token that the store has never granted. */
-  | "false-token"
-  /** The store answered a renewal after it had forgotten the term, and the term went on. */
-  | "late-loss"
-  /** A candidate was told that tokens went back, but they had not. */
-  | "false-regression"
-  /** A leader's loop was blocked beyond its deadline, and nobody followed when its lease would have ended. */
-  | "slow-takeover"
-  /** A promise was rejected and nobody listened, or the library threw into its host. */
-  | "unhandled"
-  | CronRule;
-
-export interface Violation {
-  readonly rule: Rule;
-  readonly detail: string;
-  /** True milliseconds. */
-  readonly t: number;
-}
-
-/** What the monitor knows of one term. */
-export interface TermRecord {
-  readonly term: SubjectTerm;
-  readonly token: bigint;
-  readonly owner: string;
-  readonly node: SimNode;
-  readonly process: SimProcess;
-  /** Ordinal of its opening, over all nodes. */
-  readonly opened: number;
-  /** True time of its opening. */
-  readonly openedAt: number;
-  wasHeld: boolean;
-  /** Its deadline, by the node's monotonic clock; known from the first renewal on. */
-  deadline: number | undefined;
-  /**
-   * What the store lost its memory of. `extension`: perhaps the last extension of
-   * this term, so that others rightly wait for a shorter time than the holder
-   * counts on, until its next extension. `term`: the whole term, so that others
-   * may be elected at once, and with the same token; for good, because a write
-   * that was under way can bring its record back beside the next leader's.
-   * Neither can be promised away: the holder asks the store only when it renews.
-   */
-  forgotten: "nothing" | "extension" | "term";
-  /** When that was, by the node's monotonic clock. */
-  forgottenAt: number;
-  /** When its key went, by the node's monotonic clock. */
-  goneAt: number | undefined;
-  /** True time at which it is over for certain, however slow its clock; known from the first renewal on. */
-  overBy: number;
-  extendedAt: number;
-  ended: boolean;
-  /** `own`: of a term from `campaign()`, which its owner ends. */
-  work: "none" | "running" | "own" | "settled";
-  /** When its work was told to stop, by the node's monotonic clock. */
-  abortedAt: number | undefined;
-}
 
 const SLOWEST_RATE = 0.89;
 /** Timers are late by up to 30 ms here. */

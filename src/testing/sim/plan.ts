@@ -274,7 +274,7 @@ function drawFaults(
 
 /** Half of those that close do so while they try to be elected: what they wrote must not keep others out. */
 function changeOfMind(fault: Fault, random: Random): Fault {
-  return fault.kind === "reopen" && random.chance(0.5) ? { ...fault, target: "stand" } : fault;
+  return fault.kind === "reopen" && random.chance(0.5) ? { ...fault, target: "campaigning" } : fault;
 }
 
 function round(value: number): number {

@@ -4,7 +4,8 @@
  * ones; what it must never do is take a write of an older term after one of a
  * newer, or of two terms under one token.
  */
-import type { Monitor, TermRecord } from "./monitor.js";
+import type { Monitor } from "./monitor.js";
+import type { TermRecord } from "./term-record.js";
 import type { Random } from "./random.js";
 import type { Scheduler } from "./scheduler.js";
 

@@ -3,9 +3,9 @@
  * breaks: a plan that fails differently is another story.
  */
 import type { CronPlan } from "./cron-plan.js";
-import type { Rule } from "./monitor.js";
+import type { Rule } from "./rules.js";
 import type { Fault, Plan } from "./plan.js";
-import type { SimResult } from "./world.js";
+import type { SimResult } from "./simulation.js";
 
 export interface Shrunk {
   readonly outcome: SimResult;

@@ -5,9 +5,11 @@
 import { isConclaveError } from "../../kit/errors.js";
 import { bounded, onAbort } from "../../kit/wait.js";
 import type { Claim } from "../../seam/backend.js";
+import { watchCallRate } from "./call-rate.js";
 import { SimClock } from "./clock.js";
 import type { WorkloadHost, Workload, WorkloadFactory } from "./workload.js";
-import type { Monitor, TermRecord } from "./monitor.js";
+import type { Monitor } from "./monitor.js";
+import type { TermRecord } from "./term-record.js";
 import type { SimProcess } from "./node.js";
 import type { Plan } from "./plan.js";
 import type { Random } from "./random.js";
@@ -99,7 +101,9 @@ export class SimCandidate implements WorkloadHost {
       maxTermMs: plan.maxTermMs ?? undefined,
     });
     this.#election = this.#workload.election;
-    this.#watchCalls();
+    watchCallRate(this.#connection.traffic, {
+      ...{ plan, process, monitor, owner: this.owner, updatesPerTtl: this.#workload.updatesPerTtl },
+    });
     this.#listen();
     this.#workload.begin();
     if (this.random.chance(0.25)) void this.#follow();
@@ -176,27 +180,6 @@ export class SimCandidate implements WorkloadHost {
     if (this.#clock.pending > 0) late(`${this.#clock.pending} timers are still set`);
     for (const { token } of this.monitor.unended(this.owner)) late(`the end of term ${token} was not told`);
     this.#clock.retired = late;
-  }
-
-  #watchCalls(): void {
-    const { store, sides } = this.plan;
-    // Elections of one process share what they are counted by.
-    const most =
-      MOST_CALLS_PER_TTL[store] * (1 + sides / 4) + this.#workload.updatesPerTtl * CALLS_PER_UPDATE[store];
-    let window = -1;
-    let calls = 0;
-    this.#connection.traffic.onCall = (what) => {
-      if (WRITES.has(what) && this.monitor.unended(this.owner).length === 0)
-        this.monitor.onCampaigning(this.process.node);
-      const current = Math.floor(this.process.node.scheduler.now / this.plan.ttlMs);
-      calls = current === window ? calls + 1 : 1;
-      window = current;
-      if (calls > most)
-        this.monitor.violate(
-          "hot-loop",
-          `${this.owner} asked the store ${calls} times within one ttl (${what})`,
-        );
-    };
   }
 
   #listen(): void {
@@ -276,29 +259,6 @@ function marginOf(askedTtlMs: number, stopShare: number | undefined): (grantedTt
   const marginMs = stopShare === undefined ? Math.max(250, askedTtlMs * 0.15) : askedTtlMs * (1 - stopShare);
   return (grantedTtlMs) => marginMs * Math.max(1, grantedTtlMs / askedTtlMs);
 }
-
-/** The calls by which leadership is acquired, as each store names them. */
-const WRITES = new Set(["write", "transaction", "link", "create"]);
-
-/** Far above what a healthy node needs, far below what a loop without a pause does. */
-const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = {
-  observer: 100,
-  timed: 100,
-  queue: 250,
-  locks: 250,
-  file: 500,
-  sessions: 250,
-};
-
-/** Of a record: a read and a write, and for files the system calls that these are. */
-const CALLS_PER_UPDATE: Record<Plan["store"], number> = {
-  observer: 2,
-  timed: 2,
-  queue: 2,
-  locks: 2,
-  file: 14,
-  sessions: 4,
-};
 
 /** More than the file room keeps. */
 const BURST = 20;

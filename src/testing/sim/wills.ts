@@ -4,8 +4,9 @@
  */
 import type { Claim } from "../../seam/backend.js";
 import { ELECTION } from "./store-parts.js";
-import type { TermRecord } from "./monitor.js";
-import type { Replica, World } from "./world.js";
+import type { TermRecord } from "./term-record.js";
+import type { Replica } from "./replica.js";
+import type { World } from "./world.js";
 
 interface Led {
   readonly term: TermRecord;

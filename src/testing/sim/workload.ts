@@ -1,6 +1,7 @@
 /** What a candidate does leading: hold it and work, or run a schedule. */
 import type { SimClock } from "./clock.js";
-import type { Monitor, TermRecord } from "./monitor.js";
+import type { Monitor } from "./monitor.js";
+import type { TermRecord } from "./term-record.js";
 import type { SimProcess } from "./node.js";
 import type { Plan } from "./plan.js";
 import type { Random } from "./random.js";

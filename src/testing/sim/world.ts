@@ -3,76 +3,32 @@ import { Election } from "../../election/election.js";
 import type { Timetable } from "../../cron/timetable.js";
 import { SimCandidate } from "./sim-candidate.js";
 import { CronMonitor } from "./cron-monitor.js";
-import type { CronCounts } from "./cron-monitor.js";
-import { almanacOf, timetableOf } from "./cron-plan.js";
+import { almanacOf } from "./cron-plan.js";
 import { CronWork } from "./cron-work.js";
 import { customStore } from "./custom-store.js";
-import type { SimulatedStoreFactory } from "./custom-store.js";
+import { Ambushes } from "./ambushes.js";
+import type { Moment } from "./ambushes.js";
 import { applyFault } from "./faults.js";
 import type { WorkloadFactory } from "./workload.js";
 import { Monitor } from "./monitor.js";
 import { Wills } from "./wills.js";
-import type { Rule, Violation } from "./monitor.js";
-import { noTrouble, StoreHost } from "./network.js";
-import type { Trouble } from "./network.js";
-import { SimNode } from "./node.js";
-import type { SimProcess } from "./node.js";
 import { ElectionWork } from "./election-work.js";
-import { drawRate, Oscillator } from "./oscillator.js";
+import { StoreHost } from "./network.js";
+import type { SimNode, SimProcess } from "./node.js";
 import { CROWD } from "./plan.js";
 import type { Plan } from "./plan.js";
+import { expectQuietEnd } from "./quiet-end.js";
 import { Random } from "./random.js";
+import { replicaOf, wallStartOf } from "./replica.js";
+import type { Replica } from "./replica.js";
 import { FencedResource } from "./resource.js";
+import type { Violation } from "./rules.js";
 import { Scheduler } from "./scheduler.js";
+import type { SimResult, SimulateOptions } from "./simulation.js";
 import { openStore } from "./stores.js";
 import { ELECTION } from "./store-parts.js";
-import type { Store, StoreMemory } from "./store-parts.js";
-import type { SubjectFactory } from "./subject.js";
+import type { Store } from "./store-parts.js";
 import { Trace } from "./trace.js";
-
-export interface SimulateOptions {
-  /** What campaigns. Default: the library's own election. If given, no schedules are run on it. */
-  readonly elect?: SubjectFactory;
-  /** A store of your own instead of the plan's. If given, no schedules are run on it. */
-  readonly store?: SimulatedStoreFactory;
-  /** Rules that are not to be checked. */
-  readonly ignore?: readonly Rule[];
-  /** Keep what happened as lines. Default: only its hash. */
-  readonly trace?: boolean;
-  /**
-   * Tells of promises that were rejected while nobody listened: calls back for
-   * each, until the function it returned is called. A library does not touch the
-   * process it runs in, so whoever runs the simulator connects this to the
-   * process's `unhandledRejection`.
-   */
-  readonly rejections?: (report: (error: unknown) => void) => () => void;
-}
-
-export interface SimResult {
-  readonly plan: Plan;
-  readonly violation: Violation | undefined;
-  readonly terms: number;
-  readonly faults: number;
-  readonly virtualMs: number;
-  readonly events: number;
-  /** Equal for two runs of the same plan, or something is not deterministic. */
-  readonly hash: string;
-  readonly accepted: number;
-  readonly refused: number;
-  /** Of a plan with a schedule. */
-  readonly cron: CronCounts | undefined;
-  readonly trace: readonly string[] | undefined;
-}
-
-/** What happens on a node besides running. */
-export class Replica {
-  candidate: SimCandidate | undefined;
-  /** The same in the other elections. */
-  sides: SimCandidate[] = [];
-  readonly trouble: Trouble = noTrouble();
-  serial = 0;
-  constructor(readonly node: SimNode) {}
-}
 
 /** Some thirty times as many as an ordinary schedule has. */
 const MOST_EVENTS = 100_000;
@@ -83,14 +39,6 @@ interface Side {
   readonly monitor: Monitor;
   readonly resource: FencedResource;
 }
-
-const WALL_START = Date.UTC(2025, 0, 1);
-/** How far machines' dates are apart at the start: those that run a schedule are set with some care. */
-const WALL_SPREAD_MS = 1e6;
-const CAREFUL_SPREAD_MS = 3_000;
-
-/** Moments in which faults lie in wait for a node. */
-type Moment = "next" | "stand" | "claim" | "run";
 
 export class World {
   readonly scheduler: Scheduler;
@@ -110,12 +58,7 @@ export class World {
   /** Elections that only a few stand in, and that need not have a leader. */
   readonly #naps: Side[] = [];
   readonly wills = new Wills();
-  readonly #ambushes: Record<Moment, ((replica: Replica) => void)[]> = {
-    next: [],
-    stand: [],
-    claim: [],
-    run: [],
-  };
+  readonly #ambushes = new Ambushes();
 
   constructor(
     readonly plan: Plan,
@@ -128,7 +71,7 @@ export class World {
     this.monitor = new Monitor(this.scheduler, this.trace, plan.probe === "seldom" ? plan.ttlMs / 3 : 0);
     this.host = new StoreHost(this.scheduler);
     const wrote = (record: string): void => this.cron?.wrote(record);
-    const gone = (token: bigint): void => this.#all.forEach((monitor) => monitor.gone(token));
+    const gone = (token: bigint): void => this.monitors.forEach((monitor) => monitor.gone(token));
     const store = { plan, host: this.host, monitor: this.monitor, wrote, gone };
     this.store = options.store === undefined ? openStore(store) : customStore(store, options.store);
     this.monitor.forgot = (token) => this.store.memory?.forgot(token) ?? false;
@@ -136,7 +79,7 @@ export class World {
     this.monitor.vouches = () => this.store.vouches?.() ?? false;
     this.monitor.ignored = new Set(options.ignore);
     this.monitor.onOpened = (node) => this.#sprung("next", node);
-    this.monitor.onCampaigning = (node) => this.#sprung("stand", node);
+    this.monitor.onCampaigning = (node) => this.#sprung("campaigning", node);
     this.monitor.vacancy = () => this.store.vacancy?.();
     this.monitor.holds = (token) => this.store.holds(token);
     this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
@@ -154,7 +97,9 @@ export class World {
       this.#workload = (host, subject) =>
         subject.name === ELECTION ? new CronWork(host, cron, subject) : electionWork(host, subject);
     }
-    this.replicas = Array.from({ length: plan.nodes }, (_, i) => this.#replica(i + 1));
+    this.replicas = Array.from({ length: plan.nodes }, (_, i) =>
+      replicaOf(plan, i + 1, this.scheduler, this.cron !== undefined),
+    );
   }
 
   async run(): Promise<SimResult> {
@@ -246,47 +191,14 @@ export class World {
     process?.deliver(() => replica.sides.push(this.#candidateOn(replica, process, side.election, 1, side)));
   }
 
-  /** The store loses its memory. A while later an operator deals with it, and again when all is well. */
-  loseMemory(lose: (memory: StoreMemory) => void, arg: number): void {
-    const { memory } = this.store;
-    if (memory === undefined) return;
-    lose(memory);
-    this.monitor.note("the store has lost its memory");
-    for (const monitor of this.#all) monitor.lostMemory();
-    const { now } = this.scheduler;
-    const { ttlMs, healAtMs } = this.plan;
-    for (const time of [now + 2 * ttlMs, healAtMs + ttlMs / 2])
-      this.scheduler.at(Math.max(now, time), () => this.#operate(memory, arg < 0.5));
-  }
-
-  /** Raises the tokens above all there were, or tells all candidates to accept that they begin anew. */
-  #operate(memory: StoreMemory, raise: boolean): void {
-    this.monitor.note(raise ? "an operator raises the tokens" : "an operator accepts lower tokens");
-    if (raise) {
-      memory.raise();
-      // On files that is to begin anew: whoever led is forgotten.
-      for (const monitor of this.#all) monitor.lostMemory();
-      return;
-    }
-    for (const { candidate, sides, node } of this.replicas) {
-      for (const each of [candidate, ...sides]) {
-        if (each === undefined) continue;
-        each.process.deliver(() => {
-          each.acceptRegression();
-          if (node.process !== undefined) memory.forgive(node.process, each.election);
-        });
-      }
-    }
-  }
-
   /** Every election's. */
-  get #all(): readonly Monitor[] {
+  get monitors(): readonly Monitor[] {
     return [...this.#monitors, ...this.#naps.map(({ monitor }) => monitor)];
   }
 
-  /** Lies in wait for whoever is elected, tries to be elected, claims an instant or begins a job next. */
+  /** Lies in wait for whoever does this next. */
   ambush(moment: Moment, strike: (replica: Replica) => void): void {
-    this.#ambushes[moment].push(strike);
+    this.#ambushes.add(moment, strike);
   }
 
   losePower(): void {
@@ -295,7 +207,7 @@ export class World {
   }
 
   #sprung(moment: Moment, node: SimNode): void {
-    const strike = this.#ambushes[moment].shift();
+    const strike = this.#ambushes.take(moment);
     const replica = this.replicas.find((each) => each.node === node);
     if (strike !== undefined && replica !== undefined)
       this.scheduler.at(this.scheduler.now, () => strike(replica));
@@ -306,22 +218,10 @@ export class World {
     if (process === undefined) return;
     this.monitor.note(`${process.label} is killed`);
     this.monitor.forget(process);
-    for (const monitor of this.#all) monitor.forget(process);
+    for (const monitor of this.monitors) monitor.forget(process);
     replica.node.kill();
     replica.candidate = undefined;
     replica.sides = [];
-  }
-
-  #replica(index: number): Replica {
-    const { plan, scheduler } = this;
-    const random = new Random(plan.seed, `machine/${index}`);
-    const start = {
-      mono: random.next() * 1e7,
-      boot: random.next() * 1e9,
-      wall: this.#wallStart + random.next() * (this.cron === undefined ? WALL_SPREAD_MS : CAREFUL_SPREAD_MS),
-    };
-    const oscillator = new Oscillator(drawRate(plan.rates, random), start);
-    return new Replica(new SimNode(index, plan.seed, scheduler, oscillator));
   }
 
   #schedule(): void {
@@ -334,59 +234,20 @@ export class World {
       for (const replica of this.replicas) this.start(replica);
     });
     if (this.cron !== undefined) scheduler.at(plan.healAtMs + plan.ttlMs, () => this.#setDates());
-    // Consul lets a session end after two ttls, and keeps its locks closed for another.
-    const patience = ((plan.store === "locks" ? 5 : 3) * plan.ttlMs) / plan.rates.low;
-    const someoneLed = (since: number, what: string) => (): void => {
-      const vacant = this.#monitors.find(({ lastHeld }) => lastHeld < since);
-      const where = vacant === monitor ? "" : " in one of the other elections";
-      vacant?.violate("liveness", `nobody led for too long ${what}${where}`);
-    };
-    // A plan that was cut short has no quiet end in which someone could be expected to lead.
-    if (plan.healAtMs + patience > plan.horizonMs) return;
-    scheduler.quietly(plan.healAtMs + patience, someoneLed(plan.healAtMs, "after the last fault"));
-    scheduler.quietly(plan.horizonMs, someoneLed(plan.horizonMs - patience, "before the end"));
-    scheduler.quietly(plan.horizonMs, () => this.#checkObservers());
-    const { cron } = this;
-    if (cron) scheduler.quietly(plan.horizonMs, () => cron.checkRuns(this.#wallStart + scheduler.now));
-  }
-
-  /** Whoever follows has had the time to see who leads. Only of a store whose reads are never stale. */
-  #checkObservers(): void {
-    const { monitor, plan, scheduler } = this;
-    const leader = monitor.leader();
-    if ((plan.store !== "queue" && plan.store !== "locks") || leader === undefined) return;
-    const since = scheduler.now - 2 * plan.ttlMs;
-    for (const { candidate, node } of this.replicas) {
-      if (
-        candidate?.sees === undefined ||
-        !candidate.open ||
-        node.turningSince > since ||
-        leader.openedAt > since
-      )
-        continue;
-      if (candidate.sees !== leader.token)
-        monitor.violate(
-          "observer-order",
-          `${candidate.owner} sees ${candidate.sees ?? "nobody"} although ${leader.token} leads`,
-        );
-    }
+    expectQuietEnd(this, this.#monitors);
   }
 
   /**
-   * Instants are due again when they should be. Not when the machines wake: a
+   * Scheduled times are due again when they should be. Not when the machines wake: a
    * date that is set back by as much as a sleep was long hides that sleep.
    */
   #setDates(): void {
     const { now } = this.scheduler;
-    for (const { node } of this.replicas) node.oscillator.setWall(now, this.#wallStart + now);
-  }
-
-  get #wallStart(): number {
-    return this.plan.cron?.zone?.startMs ?? WALL_START;
+    for (const { node } of this.replicas) node.oscillator.setWall(now, wallStartOf(this.plan) + now);
   }
 
   get #violation(): Violation | undefined {
-    return this.#all.find(({ violation }) => violation !== undefined)?.violation;
+    return this.monitors.find(({ violation }) => violation !== undefined)?.violation;
   }
 
   #settled(): boolean {
@@ -395,7 +256,7 @@ export class World {
     if (this.scheduler.count > most)
       this.monitor.violate("hot-loop", `more than ${most} events: something spins`);
     let found = false;
-    for (const monitor of this.#all) if (monitor.probe(false)) found = true; // each is asked
+    for (const monitor of this.monitors) if (monitor.probe(false)) found = true; // each is asked
     return found;
   }
 
@@ -418,11 +279,4 @@ export class World {
     if (open > 0 && this.#violation === undefined)
       monitor.violate("after-close", `close() of ${open} elections did not resolve within 4 x ttl`);
   }
-}
-
-export async function simulate(plan: Plan, options: SimulateOptions = {}): Promise<SimResult> {
-  const own = options.elect !== undefined || options.store !== undefined;
-  const scheduled = plan.cron && !own ? plan.cron : undefined;
-  const timetable = scheduled && (await timetableOf(scheduled));
-  return new World(plan, options, timetable).run();
 }

@@ -12,6 +12,10 @@ import { ERRNO, serverError } from "../../backends/zookeeper/client/errors.js";
 import type { Oscillator } from "./oscillator.js";
 import type { Random } from "./random.js";
 import type { Scheduler } from "./scheduler.js";
+import { childrenOf, parentOf } from "./zookeeper-nodes.js";
+import type { ZNode } from "./zookeeper-nodes.js";
+import { OneTimeWatches } from "./zookeeper-watches.js";
+import type { Wake } from "./zookeeper-watches.js";
 
 export const SIM_TICK_MS = 500;
 
@@ -20,18 +24,6 @@ const CLEANED = 0.5;
 
 /** What a request that is never answered returns. */
 export const UNANSWERED = Symbol("unanswered");
-
-interface ZNode {
-  readonly data: string;
-  readonly czxid: bigint;
-  readonly mzxid: bigint;
-  readonly version: number;
-  readonly owner: bigint;
-  /** Children that were ever created. */
-  readonly sequence: number;
-  /** Removed by the ensemble some time after its last child. */
-  readonly container: boolean;
-}
 
 interface SimSessionState {
   readonly id: bigint;
@@ -44,8 +36,6 @@ interface SimSessionState {
   /** A follower has heard of it since it last told the leader. */
   heard: boolean;
 }
-
-type Wake = () => void;
 
 export interface ZooKeeperServerOptions {
   readonly scheduler: Pick<Scheduler, "now" | "quietly">;
@@ -60,8 +50,8 @@ export class SimZooKeeper {
   readonly #sessions = new Map<bigint, SimSessionState>();
   /** Until when the follower of a machine is cut off, and what it knew. */
   readonly #cutOff = new Map<string, { until: number; nodes: Map<string, ZNode> }>();
-  /** Watches by what they are on. Those of followers that are cut off stay silent. */
-  readonly #watches = new Map<string, Set<{ wake: Wake; machine: string }>>();
+  /** Those of followers that are cut off stay silent. */
+  readonly #watches = new OneTimeWatches((machine) => this.#isCutOff(machine));
   #zxid = 1n;
 
   constructor(options: ZooKeeperServerOptions) {
@@ -118,21 +108,21 @@ export class SimZooKeeper {
   read(id: bigint, connection: object, path: string, wake?: Wake): NodeData | null {
     const [nodes, machine] = this.#view(id, connection);
     const node = nodes.get(path);
-    if (node !== undefined && wake !== undefined) this.#watch(`data ${path}`, wake, machine);
+    if (node !== undefined && wake !== undefined) this.#watches.add(`data ${path}`, wake, machine);
     return node === undefined ? null : { data: node.data, stat: this.#stat(nodes, path, node) };
   }
 
   exists(id: bigint, connection: object, path: string, wake?: Wake): Stat | null {
     const [nodes, machine] = this.#view(id, connection);
     const node = nodes.get(path);
-    if (wake !== undefined) this.#watch(`data ${path}`, wake, machine);
+    if (wake !== undefined) this.#watches.add(`data ${path}`, wake, machine);
     return node === undefined ? null : this.#stat(nodes, path, node);
   }
 
   children(id: bigint, connection: object, path: string, wake?: Wake): string[] | null {
     const [nodes, machine] = this.#view(id, connection);
     if (!nodes.has(path) && path !== "/") return null;
-    if (wake !== undefined) this.#watch(`children ${path}`, wake, machine);
+    if (wake !== undefined) this.#watches.add(`children ${path}`, wake, machine);
     return childrenOf(nodes, path);
   }
 
@@ -158,7 +148,7 @@ export class SimZooKeeper {
     const node = { data, czxid: zxid, mzxid: zxid, version: 0, owner, sequence: 0, container };
     this.#nodes.set(name, node);
     this.#options.onChange?.("put", name, node);
-    this.#fire(`data ${name}`, `children ${above}`);
+    this.#watches.fire(`data ${name}`, `children ${above}`);
     return { path: name, stat: this.#stat(this.#nodes, name, node) };
   }
 
@@ -181,7 +171,7 @@ export class SimZooKeeper {
     const written = { ...node, data, mzxid: ++this.#zxid, version: node.version + 1 };
     this.#nodes.set(path, written);
     this.#options.onChange?.("put", path, written);
-    this.#fire(`data ${path}`);
+    this.#watches.fire(`data ${path}`);
     return this.#stat(this.#nodes, path, written);
   }
 
@@ -248,7 +238,7 @@ export class SimZooKeeper {
     this.#zxid++;
     this.#nodes.delete(path);
     this.#options.onChange?.("delete", path, node);
-    this.#fire(`data ${path}`, `children ${path}`, `children ${parentOf(path)}`);
+    this.#watches.fire(`data ${path}`, `children ${path}`, `children ${parentOf(path)}`);
     this.#cleanUp(parentOf(path));
     return true;
   }
@@ -266,24 +256,6 @@ export class SimZooKeeper {
   #end(session: SimSessionState): void {
     this.#sessions.delete(session.id);
     for (const [path, { owner }] of [...this.#nodes]) if (owner === session.id) this.#delete(path);
-  }
-
-  #watch(what: string, wake: Wake, machine: string): void {
-    const watches = this.#watches.get(what) ?? new Set();
-    this.#watches.set(what, watches);
-    watches.add({ wake, machine });
-  }
-
-  #fire(...whats: string[]): void {
-    for (const what of whats) {
-      const watches = this.#watches.get(what) ?? new Set();
-      this.#watches.delete(what);
-      for (const watch of watches) {
-        // A follower that is cut off does not know of it yet.
-        if (this.#isCutOff(watch.machine)) this.#watch(what, watch.wake, watch.machine);
-        else watch.wake();
-      }
-    }
   }
 
   #extend(session: SimSessionState): void {
@@ -305,18 +277,4 @@ export class SimZooKeeper {
 
 function refusal(errno: number): Error {
   return serverError(errno, "a request", "the simulated ensemble");
-}
-
-function parentOf(path: string): string {
-  return path.slice(0, path.lastIndexOf("/"));
-}
-
-function childrenOf(nodes: ReadonlyMap<string, ZNode>, path: string): string[] {
-  const prefix = path === "/" ? "/" : `${path}/`;
-  const found: string[] = [];
-  for (const other of nodes.keys()) {
-    if (other.startsWith(prefix) && !other.slice(prefix.length).includes("/"))
-      found.push(other.slice(prefix.length));
-  }
-  return found;
 }

@@ -17,13 +17,8 @@ import { onAbort, throwIfStopped } from "../../../kit/wait.js";
 import { PreopenedStream } from "./preopened-stream.js";
 import { decodeMessage, EtcdError, httpError, statusError, unreadable } from "./errors.js";
 import { frame, Unframer } from "./framing.js";
+import { SilencePings } from "./silence-pings.js";
 
-/** etcd refuses clients that ping more often than this while it sends them nothing. */
-const PING_EVERY_MS = 5_500;
-const PING_ANSWER_MS = 2_000;
-const TICK_MS = 1_000;
-/** Pings sent early, because a call waits, before the server has to say something again. */
-const EARLY_PINGS = 2;
 /** Delay after an answer, so that the caller that waited for it runs first. */
 const PREOPEN_DELAY_MS = 5;
 const MANY_STREAMS = 16;
@@ -58,19 +53,14 @@ export class Connection {
   readonly #socket: Socket;
   readonly #clock: Clock;
   readonly #ended: (connection: Connection) => void;
-  #open = 0;
-  /** Of those, single calls: each waits for an answer. */
+  /** Single calls: each waits for an answer. */
   #calls = 0;
   /** Long-lived streams (watches): a request is likely to follow an event on them. */
   #streams = 0;
   readonly #preopened: PreopenedStream;
+  readonly #pings: SilencePings;
   #opening: Timer | undefined;
   #alive = true;
-  #tick: Timer | undefined;
-  #tickDueAt = 0;
-  #pingSentAt: number | undefined;
-  #lastPingAt = 0;
-  #earlyPings = 0;
   #why: EtcdError | undefined;
 
   constructor(
@@ -86,6 +76,12 @@ export class Connection {
     this.#clock = clock;
     this.#ended = ended;
     this.heardAt = clock.now();
+    this.#pings = new SilencePings(clock, {
+      ping: (answered) => session.ping((error) => void (error === null && answered())),
+      waiting: () => this.#calls > 0,
+      silent: () => this.end("it stopped answering pings"),
+    });
+    this.#pings.heard(this.heardAt);
     this.#preopened = new PreopenedStream((path, token, handlers) =>
       this.#request(path, token, undefined, handlers),
     );
@@ -108,7 +104,7 @@ export class Connection {
       "unavailable",
       `lost the connection to etcd at ${this.who}: ${why}`,
     );
-    this.#tick?.cancel();
+    this.#pings.close();
     this.#opening?.cancel();
     this.#session.destroy();
     this.#socket.destroy();
@@ -252,12 +248,11 @@ export class Connection {
     });
     request.on("error", () => {}); // "close" follows and is handled
     request.on("close", () => {
-      this.#open--;
+      this.#pings.closed();
       if (failure === undefined && !finished) failure = this.#why ?? this.#cutShort();
       end();
     });
-    this.#open++;
-    this.#arm();
+    this.#pings.opened();
   }
 
   #cutShort(): EtcdError {
@@ -270,37 +265,6 @@ export class Connection {
 
   #heard(): void {
     this.heardAt = this.#clock.now();
-    this.#earlyPings = 0;
-  }
-
-  #arm(): void {
-    if (this.#tick !== undefined || !this.#alive) return;
-    this.#tickDueAt = this.#clock.now() + TICK_MS;
-    this.#tick = this.#clock.after(TICK_MS, () => {
-      this.#tick = undefined;
-      this.#watchSilence(this.#clock.now());
-      if (this.#open > 0) this.#arm();
-    });
-  }
-
-  #watchSilence(now: number): void {
-    if (!this.#alive || this.#open === 0) return;
-    if (this.#pingSentAt !== undefined) {
-      // A late tick means that this process was paused: the answer may be unread in the socket.
-      const late = now - this.#tickDueAt > TICK_MS;
-      if (late) this.#pingSentAt = now;
-      else if (now - this.#pingSentAt >= PING_ANSWER_MS) this.end("it stopped answering pings");
-      return;
-    }
-    const silentMs = now - Math.max(this.heardAt, this.#lastPingAt);
-    const due = silentMs >= PING_EVERY_MS;
-    const early = this.#calls > 0 && silentMs >= TICK_MS && this.#earlyPings < EARLY_PINGS;
-    if (!due && !early) return;
-    if (!due) this.#earlyPings++;
-    this.#lastPingAt = now;
-    this.#pingSentAt = now;
-    this.#session.ping((error) => {
-      if (error === null) this.#pingSentAt = undefined;
-    });
+    this.#pings.heard(this.heardAt);
   }
 }

@@ -35,9 +35,6 @@ const UNIMPLEMENTED = 12;
 const UNAVAILABLE = 14;
 const UNAUTHENTICATED = 16;
 
-const forbidden = (message: string, status: number): EtcdError =>
-  new EtcdError("permanent", "forbidden", message, { status });
-
 /** The text etcd sends, cut: it is data from elsewhere. A proxy may have put our request into it. */
 function quote(text: string, secrets: readonly string[]): string {
   const printable = maskSecrets(text.slice(0, 4096), secrets).replace(/[^\x20-\x7e]+/g, " ");
@@ -45,7 +42,7 @@ function quote(text: string, secrets: readonly string[]): string {
 }
 
 /**
- * PredecessorLookup a gRPC status into one clear error. Unknown ones are taken for passing
+ * Turns a gRPC status into one clear error. Unknown ones are taken for passing
  * faults: only what is known to be permanent is permanent.
  */
 export function statusError(
@@ -55,71 +52,43 @@ export function statusError(
   secrets: readonly string[] = [],
 ): EtcdError {
   const said = quote(detail, secrets);
-  if (said.includes("lease not found")) {
+  if (said.includes("lease not found"))
     return new EtcdError("lost", "unavailable", `etcd at ${who} no longer knows the lease (${said})`, {
       status,
     });
-  }
-  if (said.includes("invalid user ID or password")) {
-    return forbidden(
-      `etcd at ${who} refused the user name or password: check ETCD_USERNAME and ETCD_PASSWORD (or the options username and password)`,
-      status,
-    );
-  }
-  if (said.includes("user name is empty")) {
-    return forbidden(
-      `etcd at ${who} demands authentication: set ETCD_USERNAME and ETCD_PASSWORD (or the options username and password)`,
-      status,
-    );
-  }
-  if (said.includes("permission denied") || status === PERMISSION_DENIED) {
-    return forbidden(
-      `etcd at ${who} denied permission: grant the user's role readwrite on the election's key prefix ` +
-        `(etcdctl role grant-permission <role> readwrite --prefix=true <prefix>)`,
-      status,
-    );
-  }
-  if (status === UNAUTHENTICATED)
-    return forbidden(`etcd at ${who} refused the authentication token (${said})`, status);
+  const denied = denial(status, said, who);
+  if (denied !== undefined) return new EtcdError("permanent", "forbidden", denied, { status });
   if (status === DEADLINE_EXCEEDED) {
-    return new EtcdError(
-      "retriable",
-      "timeout",
-      `etcd at ${who} did not finish in time (${said}); whether it took effect is unknown`,
-      {
-        status,
-      },
-    );
+    const message = `etcd at ${who} did not finish in time (${said}); whether it took effect is unknown`;
+    return new EtcdError("retriable", "timeout", message, { status });
   }
   if (said.includes("database space exceeded")) {
-    return new EtcdError(
-      "retriable",
-      "unavailable",
-      `etcd at ${who} is out of space (${said}): compact and defragment it, then run etcdctl alarm disarm`,
-      { status },
-    );
+    const message = `etcd at ${who} is out of space (${said}): compact and defragment it, then run etcdctl alarm disarm`;
+    return new EtcdError("retriable", "unavailable", message, { status });
   }
   if (status === UNIMPLEMENTED) {
-    return new EtcdError(
-      "permanent",
-      "unsupported",
-      `${who} does not speak etcd's v3 API (${said}): is it etcd 3.4 or newer?`,
-      {
-        status,
-      },
-    );
+    const message = `${who} does not speak etcd's v3 API (${said}): is it etcd 3.4 or newer?`;
+    return new EtcdError("permanent", "unsupported", message, { status });
   }
-  if (status === INVALID_ARGUMENT) {
+  if (status === INVALID_ARGUMENT)
     return new EtcdError("permanent", "invalid", `etcd at ${who} refused the request (${said})`, { status });
-  }
-  return new EtcdError(
-    "retriable",
-    "unavailable",
-    `etcd at ${who} could not serve the request (${said}, gRPC status ${status})`,
-    {
-      status,
-    },
-  );
+  const message = `etcd at ${who} could not serve the request (${said}, gRPC status ${status})`;
+  return new EtcdError("retriable", "unavailable", message, { status });
+}
+
+/** What to do about a request that etcd denies this user; `undefined`: it does not. */
+function denial(status: number, said: string, who: string): string | undefined {
+  if (said.includes("invalid user ID or password"))
+    return `etcd at ${who} refused the user name or password: check ETCD_USERNAME and ETCD_PASSWORD (or the options username and password)`;
+  if (said.includes("user name is empty"))
+    return `etcd at ${who} demands authentication: set ETCD_USERNAME and ETCD_PASSWORD (or the options username and password)`;
+  if (said.includes("permission denied") || status === PERMISSION_DENIED)
+    return (
+      `etcd at ${who} denied permission: grant the user's role readwrite on the election's key prefix ` +
+      `(etcdctl role grant-permission <role> readwrite --prefix=true <prefix>)`
+    );
+  if (status === UNAUTHENTICATED) return `etcd at ${who} refused the authentication token (${said})`;
+  return undefined;
 }
 
 /** An answer that is not gRPC: a proxy's trouble passes, a server that is not etcd does not. */

@@ -7,7 +7,7 @@ import type { Socket } from "node:net";
 import { readClocks } from "../../../kit/clock.js";
 import type { Stop } from "../../../kit/stop.js";
 import { limited } from "../../../kit/wait.js";
-import type { Clock, Reading, Timer } from "../../../seam/clock.js";
+import type { Clock, Reading } from "../../../seam/clock.js";
 import type {
   CallLimits,
   Created,
@@ -18,12 +18,22 @@ import type {
   ZooKeeperConnection,
 } from "../client.js";
 import { authority, type Endpoint, type TlsFiles } from "./endpoint.js";
-import { connectionLost, ERRNO, isErrno, serverError, unreadable, ZooKeeperError } from "./errors.js";
+import {
+  connectionLost,
+  ERRNO,
+  handshakeRefused,
+  nullIfNoNode,
+  serverError,
+  unreadable,
+  ZooKeeperError,
+} from "./errors.js";
 import { FrameReader } from "./framing.js";
 import { JuteError, JuteReader } from "./jute.js";
 import * as messages from "./messages.js";
 import { OP, XID } from "./messages.js";
 import { dial } from "./socket.js";
+import { RequestQueue } from "./request-queue.js";
+import { SilenceGuard } from "./silence-guard.js";
 import { Watches } from "./watches.js";
 
 /** What all connections of a client have in common. */
@@ -45,18 +55,6 @@ export interface ConnectionListener {
   closed(): void;
 }
 
-interface Pending {
-  readonly xid: number;
-  readonly what: string;
-  take(reader: JuteReader): void;
-  fail(error: unknown): void;
-}
-
-/** A server that is not heard of for this share of the session's timeout is given up. */
-const SILENCE = 2 / 3;
-/** A timer that fires this late says that this process was away: what the server sent may lie in the socket. */
-const LATE_MS = 50;
-
 export class WireConnection implements ZooKeeperConnection {
   readonly asked: Reading;
   readonly endpoint: Endpoint;
@@ -66,13 +64,10 @@ export class WireConnection implements ZooKeeperConnection {
   readonly #frames: FrameReader;
   readonly #watches = new Watches();
   readonly #who: string;
-  #pending: Pending[] = [];
-  #pings: Pending[] = [];
+  readonly #requests = new RequestQueue();
   #handshake: { resolve(response: messages.ConnectResponse): void; reject(error: unknown): void } | undefined;
   #authenticated: { resolve(): void; reject(error: unknown): void } | undefined;
-  #xid = 0;
-  #heardAt: number;
-  #timer: Timer | undefined;
+  readonly #silence: SilenceGuard;
   #closed: ZooKeeperError | undefined;
 
   private constructor(
@@ -88,7 +83,7 @@ export class WireConnection implements ZooKeeperConnection {
     this.#listener = listener;
     this.#frames = new FrameReader(options.largestFrame);
     this.asked = readClocks(options.clock);
-    this.#heardAt = this.asked.now;
+    this.#silence = new SilenceGuard(options.clock, (why) => this.drop(why));
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("error", (error) => this.#close(connectionLost(this.#who, error.message, error)));
     socket.on("close", () => this.#close(connectionLost(this.#who, "the server closed it")));
@@ -110,7 +105,7 @@ export class WireConnection implements ZooKeeperConnection {
       const response = await connection.#shakeHands(handshake);
       if (response.timeoutMs > 0) {
         if (options.digest !== undefined) await connection.#authenticate(options.digest);
-        connection.#guard(response.timeoutMs * SILENCE);
+        connection.#silence.guard(response.timeoutMs);
       }
       return { connection, response };
     } catch (error) {
@@ -146,20 +141,20 @@ export class WireConnection implements ZooKeeperConnection {
       () => true,
       limits,
     );
-    return (await orNull(removed)) !== null;
+    return (await nullIfNoNode(removed)) !== null;
   }
 
   async getData(path: string, limits: CallLimits, wake?: () => void): Promise<NodeData | null> {
-    return orNull(this.#look("getData", OP.getData, path, messages.nodeData, limits, wake));
+    return nullIfNoNode(this.#look("getData", OP.getData, path, messages.nodeData, limits, wake));
   }
 
   exists(path: string, limits: CallLimits, wake?: () => void): Promise<Stat | null> {
     const ask = this.#look("exists", OP.exists, path, messages.stat, limits, wake, ERRNO.noNode);
-    return orNull(ask);
+    return nullIfNoNode(ask);
   }
 
   async getChildren(path: string, limits: CallLimits, wake?: () => void): Promise<readonly string[] | null> {
-    return orNull(this.#look("getChildren", OP.getChildren, path, messages.children, limits, wake));
+    return nullIfNoNode(this.#look("getChildren", OP.getChildren, path, messages.children, limits, wake));
   }
 
   setData(path: string, data: string, version: number, limits: CallLimits): Promise<Stat> {
@@ -176,7 +171,7 @@ export class WireConnection implements ZooKeeperConnection {
     return limited(this.#options.clock, limits.limitMs, limits.signal, `a ping of ${this.#who}`, () => {
       return new Promise((resolve, reject) => {
         if (this.#closed !== undefined) throw this.#closed;
-        this.#pings.push({ xid: XID.ping, what: "ping", take: () => resolve(), fail: reject });
+        this.#requests.addPing(() => resolve(), reject);
         this.#socket.write(messages.pingRequest());
       });
     });
@@ -220,7 +215,6 @@ export class WireConnection implements ZooKeeperConnection {
     return limited(this.#options.clock, limitMs, signal, named, () => {
       return new Promise<T>((resolve, reject) => {
         if (this.#closed !== undefined) throw this.#closed;
-        const xid = this.#nextXid();
         const take = (reader: JuteReader): void => {
           answered?.(ERRNO.ok);
           resolve(decode(reader));
@@ -229,15 +223,9 @@ export class WireConnection implements ZooKeeperConnection {
           if (error instanceof ZooKeeperError && error.errno !== undefined) answered?.(error.errno);
           reject(error);
         };
-        this.#pending.push({ xid, what, take, fail });
-        this.#socket.write(encode(xid));
+        this.#socket.write(encode(this.#requests.add(what, take, fail)));
       });
     });
-  }
-
-  #nextXid(): number {
-    this.#xid = this.#xid >= 0x7fff_fff0 ? 1 : this.#xid + 1;
-    return this.#xid;
   }
 
   #shakeHands(handshake: messages.ConnectRequest): Promise<messages.ConnectResponse> {
@@ -257,7 +245,7 @@ export class WireConnection implements ZooKeeperConnection {
   }
 
   #read(chunk: Buffer): void {
-    this.#heardAt = this.#options.clock.now();
+    this.#silence.heard();
     try {
       for (const frame of this.#frames.push(chunk)) {
         if (this.#closed !== undefined) return;
@@ -282,23 +270,9 @@ export class WireConnection implements ZooKeeperConnection {
     if (zxid > 0n) this.#listener.zxid(zxid);
     if (xid === XID.event) return this.#watches.fire(messages.watchEvent(reader));
     if (xid === XID.auth) return this.#authAnswered(errno);
-    const queue = xid === XID.ping ? this.#pings : this.#pending;
-    const [pending] = queue;
-    if (pending?.xid !== xid)
-      throw new JuteError(`an answer to request ${xid}, where ${pending?.xid ?? "none"} was due`);
-    const complete = errno === ERRNO.ok || this.#isMulti(pending, reader);
-    if (complete) pending.take(reader); // throws if it cannot be read: then it fails with the connection
-    queue.shift();
-    if (complete) return;
-    const error = serverError(errno, pending.what, this.#who);
-    pending.fail(error);
-    if (errno === ERRNO.sessionMoved || errno === ERRNO.notReadOnly) this.#close(error);
-    if (errno === ERRNO.sessionExpired) this.#close(error);
-  }
-
-  /** A transaction that failed carries the error of its first failing part in the header, and all results behind it. */
-  #isMulti(pending: Pending, reader: JuteReader): boolean {
-    return pending.what === "multi" && reader.left > 0;
+    const error = this.#requests.answered(xid, errno, reader, this.#who);
+    if (errno === ERRNO.sessionMoved || errno === ERRNO.notReadOnly || errno === ERRNO.sessionExpired)
+      if (error !== undefined) this.#close(error);
   }
 
   #authAnswered(errno: number): void {
@@ -308,64 +282,15 @@ export class WireConnection implements ZooKeeperConnection {
     this.#close(error);
   }
 
-  /** Gives the connection up when the server has not been heard of for too long. */
-  #guard(limitMs: number): void {
-    const { clock } = this.#options;
-    const dueAt = this.#heardAt + limitMs;
-    this.#timer = clock.after(Math.max(0, dueAt - clock.now()), () => {
-      const silentMs = clock.now() - this.#heardAt;
-      if (this.#closed !== undefined) return;
-      if (silentMs < limitMs) return this.#guard(limitMs);
-      if (clock.now() - dueAt > LATE_MS) this.#timer = clock.after(LATE_MS, () => this.#giveUp(limitMs));
-      else this.#giveUp(limitMs);
-    });
-  }
-
-  #giveUp(limitMs: number): void {
-    if (this.#options.clock.now() - this.#heardAt < limitMs) return this.#guard(limitMs);
-    this.drop(`nothing was heard for ${Math.round(limitMs)} ms`);
-  }
-
   #close(error: ZooKeeperError): void {
     if (this.#closed !== undefined) return;
     this.#closed = error;
-    this.#timer?.cancel();
+    this.#silence.close();
     this.#socket.destroy();
-    this.#handshake?.reject(refused(this.#who, error));
+    this.#handshake?.reject(handshakeRefused(this.#who, error));
     this.#authenticated?.reject(error);
-    const failed = [...this.#pending, ...this.#pings];
-    this.#pending = [];
-    this.#pings = [];
-    for (const pending of failed) pending.fail(error.errno === undefined ? error : lostWith(error));
+    this.#requests.fail(error);
     this.#listener.closed();
     this.#watches.end();
-  }
-}
-
-/** Only the request that was refused is known not to have been carried out; the others are not. */
-function lostWith(error: ZooKeeperError): ZooKeeperError {
-  return new ZooKeeperError(error.kind, error.code, error.message, { cause: error });
-}
-
-/** A server closes the connection without a word if it serves no session now. */
-export class HandshakeRefused extends ZooKeeperError {}
-
-function refused(who: string, cause: ZooKeeperError): ZooKeeperError {
-  if (cause.errno !== undefined) return cause;
-  return new HandshakeRefused(
-    "retriable",
-    "unavailable",
-    `ZooKeeper at ${who} refused a session: it is starting, cut off from its ensemble (perhaps read-only), behind what other ` +
-      `servers have shown us, at its limit of connections (maxClientCnxns), or no ZooKeeper client port (or one with TLS: zookeepers://)`,
-    { cause },
-  );
-}
-
-async function orNull<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (isErrno(error, ERRNO.noNode)) return null;
-    throw error;
   }
 }

@@ -186,3 +186,27 @@ export function dialError(error: unknown, who: string, secure: boolean): ZooKeep
     `cannot reach ZooKeeper at ${who}${hint}: check that it runs there, that the address is right${tls}`,
   );
 }
+
+/** A server closes the connection without a word if it serves no session now. */
+export class HandshakeRefused extends ZooKeeperError {}
+
+export function handshakeRefused(who: string, cause: ZooKeeperError): ZooKeeperError {
+  if (cause.errno !== undefined) return cause;
+  return new HandshakeRefused(
+    "retriable",
+    "unavailable",
+    `ZooKeeper at ${who} refused a session: it is starting, cut off from its ensemble (perhaps read-only), behind what other ` +
+      `servers have shown us, at its limit of connections (maxClientCnxns), or no ZooKeeper client port (or one with TLS: zookeepers://)`,
+    { cause },
+  );
+}
+
+/** Awaits an answer; "no such node" is one, too. */
+export async function nullIfNoNode<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (isErrno(error, ERRNO.noNode)) return null;
+    throw error;
+  }
+}

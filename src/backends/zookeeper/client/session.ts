@@ -7,10 +7,10 @@ import { Backoff } from "../../../kit/backoff.js";
 import { StopSource } from "../../../kit/stop.js";
 import { limited, sleep, untilAborted } from "../../../kit/wait.js";
 import type { CallLimits, SessionListener, ZooKeeperConnection, ZooKeeperSession } from "../client.js";
-import { HandshakeRefused, WireConnection } from "./connection.js";
+import { WireConnection } from "./connection.js";
 import type { ConnectionOptions } from "./connection.js";
 import { authority, type Endpoint } from "./endpoint.js";
-import { connectionLost, unreadable, ZooKeeperError } from "./errors.js";
+import { HandshakeRefused, connectionLost, unreadable, ZooKeeperError } from "./errors.js";
 import type { ConnectResponse } from "./messages.js";
 import type { SeenZxid } from "./seen-zxid.js";
 
