@@ -14,6 +14,8 @@ import type { Watches } from "./watches.js";
 
 /** Consul keeps locks closed for no longer. */
 const LONGEST_LOCK_DELAY_MS = 60_000;
+/** How long a session that is given up may take to be ended; after that it runs out by itself. */
+const GIVE_UP_MS = 2_000;
 
 export interface SessionPoolOptions {
   readonly client: ConsulClient;
@@ -27,6 +29,8 @@ export class SessionPool {
   readonly #options: SessionPoolOptions;
   readonly #sessions = new Map<number, Set<SharedSession>>();
   readonly #creating = new Map<number, Promise<unknown>>();
+  /** Requests that end sessions which were given up: a closed backend has none under way. */
+  readonly #ending = new Set<Promise<void>>();
   readonly #closing = sharedController();
 
   constructor(options: SessionPoolOptions) {
@@ -55,7 +59,12 @@ export class SessionPool {
 
   /** The store was restored from a snapshot. */
   giveUp(): void {
-    for (const set of [...this.#sessions.values()]) for (const session of [...set]) session.giveUp();
+    for (const set of [...this.#sessions.values()]) {
+      for (const session of [...set]) {
+        const ending = session.giveUp(GIVE_UP_MS).finally(() => this.#ending.delete(ending));
+        this.#ending.add(ending);
+      }
+    }
   }
 
   async close(limitMs: number): Promise<void> {
@@ -63,7 +72,7 @@ export class SessionPool {
     await Promise.allSettled(
       [...this.#sessions.values()].flatMap((set) => [...set].map((session) => session.close(limitMs))),
     );
-    await Promise.allSettled(this.#creating.values());
+    await Promise.allSettled([...this.#creating.values(), ...this.#ending]);
   }
 
   /** One request, however many candidates wait for it. */

@@ -183,11 +183,12 @@ export class SharedSession implements Session {
   }
 
   /** The store was restored: it may have locks of this session that were released since. None of them is kept. */
-  giveUp(): void {
-    if (this.ended) return;
+  giveUp(limitMs: number): Promise<void> {
+    if (this.ended) return this.#closed;
     this.#lose("Consul was restored from a snapshot");
-    const limits = { signal: new AbortController().signal, limitMs: this.ttlMs / 4 };
+    const limits = { signal: new AbortController().signal, limitMs };
     this.#closed = this.#client.destroySession(this.id, limits).catch(() => {}); // it runs out by itself
+    return this.#closed;
   }
 
   /** Ends it: locks are released first, since Consul keeps those of a destroyed session closed for a while. */

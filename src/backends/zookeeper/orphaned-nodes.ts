@@ -75,12 +75,14 @@ export class OrphanedNodes {
     if (this.#sweeping || this.#closed || this.#orphans.size === 0) return;
     this.#sweeping = true;
     try {
-      const { clock } = this.#options;
+      const { clock, limits } = this.#options;
       const connection = await this.#options.connected();
+      const now = clock.now();
+      const children = listedOnce(connection, limits);
       for (const [node, { from, until }] of [...this.#orphans]) {
-        if (from > clock.now()) continue;
-        const settled = await removeNode(connection, node, this.#options.limits);
-        if (settled || clock.now() >= until) this.#orphans.delete(node);
+        if (from > now) continue;
+        const settled = await removeNode(connection, node, limits, children);
+        if (settled || now >= until) this.#orphans.delete(node);
       }
     } catch {
       // with the next renewal, or the next connection
@@ -115,6 +117,20 @@ export class OrphanedNodes {
   }
 }
 
+/** Children of a node: one request, however many candidates of one election are looked for. */
+type ListChildren = (parent: string) => Promise<readonly string[]>;
+
+function listedOnce(connection: ZooKeeperConnection, limits: CallLimits): ListChildren {
+  const lists = new Map<string, readonly string[]>();
+  return async (parent) => {
+    const known = lists.get(parent);
+    if (known !== undefined) return known;
+    const children = (await connection.getChildren(parent, limits)) ?? [];
+    lists.set(parent, children);
+    return children;
+  };
+}
+
 /**
  * Removes a candidate's node. Its name is its own and is never used again, so a
  * late delete harms nobody. If the name is not known it is looked for by its
@@ -124,12 +140,13 @@ export async function removeNode(
   connection: ZooKeeperConnection,
   node: CandidateNode,
   limits: CallLimits,
+  listChildren: ListChildren = listedOnce(connection, limits),
 ): Promise<boolean> {
   if (node.path !== undefined) {
     await connection.remove(node.path, limits);
     return true;
   }
-  const children = (await connection.getChildren(node.parent, limits)) ?? [];
+  const children = await listChildren(node.parent);
   const found = children.filter((name) => name.startsWith(node.prefix));
   for (const name of found) await connection.remove(`${node.parent}/${name}`, limits);
   return found.length > 0;
