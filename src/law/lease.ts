@@ -23,7 +23,7 @@ export interface Attempt {
 /** A user of a lease: a term. */
 export interface Tenant {
   attempted(attempt: Attempt): void;
-  /** The deadline was moved. */
+  /** The deadline was moved, after an attempt that failed. */
   extended(): void;
   /** The deadline has passed: nothing extends the lease any more. */
   expired(): void;
@@ -43,6 +43,8 @@ export class Lease {
   readonly #keep: (lease: Lease) => () => void;
   #stopKeeping: (() => void) | undefined;
   #watchdog: Timer | undefined;
+  /** An attempt failed since the deadline was last moved: the terms were told, and are told when it is moved again. */
+  #failing = false;
   /** For good: an answer that comes after this extends nothing, since a term may have answered "no". */
   #over = false;
   /** Why the store says that it is gone, if it does. */
@@ -107,7 +109,8 @@ export class Lease {
       return false;
     }
     this.#deadline.extend(answer.asked, this.#ttlMs);
-    for (const tenant of this.#tenants) tenant.extended();
+    if (this.#failing) for (const tenant of this.#tenants) tenant.extended();
+    this.#failing = false;
     return true;
   }
 
@@ -119,6 +122,7 @@ export class Lease {
   }
 
   attempted(attempt: Attempt): void {
+    if (attempt.error !== undefined) this.#failing = true;
     for (const tenant of this.#tenants) tenant.attempted(attempt);
   }
 
