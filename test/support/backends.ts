@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { onTestFinished } from "vitest";
 import { NOT_RUN, required, source, startServer } from "../kubernetes/support/server.js";
 import { EtcdServer, hasEtcd } from "./etcd-server.js";
+import { hasPostgres, PostgresServer } from "./postgres-server.js";
 
 export interface SharedStore {
   readonly name: string;
@@ -31,6 +32,15 @@ const etcd: SharedStore = {
   },
 };
 
+const postgres: SharedStore = {
+  name: "postgres",
+  open: async () => {
+    const server = await PostgresServer.start();
+    onTestFinished(() => server.stop());
+    return server.url();
+  },
+};
+
 const kubernetes: SharedStore = {
   name: "kubernetes",
   open: async () => {
@@ -50,5 +60,6 @@ if (withKubernetes && source === undefined) console.warn(`\n${NOT_RUN}\n`);
 export const backends: readonly SharedStore[] = [
   file,
   ...(hasEtcd() ? [etcd] : []),
+  ...(hasPostgres() ? [postgres] : []),
   ...(withKubernetes && (source !== undefined || required) ? [kubernetes] : []),
 ];
