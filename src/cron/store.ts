@@ -10,7 +10,7 @@ import { decodeLedger, encodeLedger } from "./ledger.js";
 export class LedgerStore {
   readonly #fence: RecordFence;
 
-  constructor(backend: Backend, name: string, clock: Clock, attemptMs: number) {
+  constructor(backend: Pick<Backend, "records">, name: string, clock: Clock, attemptMs: number) {
     const key = checkName(`cron.${checkName(name)}`);
     this.#fence = new RecordFence({
       records: recordsOf(backend.records, `the schedule "${name}"`),

@@ -9,7 +9,7 @@ import type { StopBudget } from "./stop-budget.js";
 export interface CommandRun {
   readonly election: Election;
   readonly term: Term;
-  readonly watchdog: WatchdogClient;
+  readonly watchdog: Pick<WatchdogClient, "start">;
   readonly stopBudget: StopBudget;
   readonly command: Command;
   readonly env: Readonly<Record<string, string>>;

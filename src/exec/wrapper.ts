@@ -11,13 +11,13 @@ import type { Term } from "../api/term.js";
 import { onAbort, sleep } from "../kit/wait.js";
 import { endedLine, errorFields, errorLine, leaderLine, preciseNow, termLine } from "../terminal/lines.js";
 import { commandEnvironment, processMarkOf } from "./environment.js";
-import type { CommandEnd, WatchdogClient } from "./watchdog-client.js";
+import type { CommandEnd } from "./watchdog-client.js";
 import type { Command } from "./lookup.js";
 import type { Notes } from "./notes.js";
 import type { StopBudget } from "./stop-budget.js";
 import { runCommand } from "./run-command.js";
+import type { CommandRun } from "./run-command.js";
 import type { SignalForwarder } from "./signal-forwarder.js";
-import type { WatchdogPool } from "./watchdog-pool.js";
 
 /** How the wrapper ended. No process of the command is left, and leadership is given up or lost. */
 export type WrapperResult =
@@ -41,7 +41,8 @@ export interface WrapperPolicy {
 
 export interface WrapperOptions {
   readonly election: Election;
-  readonly watchdogs: WatchdogPool;
+  /** A watchdog that lives, started anew if the last one has died. */
+  readonly watchdogs: { ready(): Promise<CommandRun["watchdog"]> };
   readonly forwarder: SignalForwarder;
   readonly notes: Notes;
   readonly stopBudget: StopBudget;
@@ -131,7 +132,7 @@ export class Wrapper {
   }
 
   /** One term. When it returns no process of the command is left, and leadership is given up or lost. */
-  async #runTerm(term: Term, watchdog: WatchdogClient): Promise<TermResult> {
+  async #runTerm(term: Term, watchdog: CommandRun["watchdog"]): Promise<TermResult> {
     const { forwarder, policy } = this.#options;
     const restart = new Backoff(systemClock, RESTART_MS, LONGEST_RESTART_MS);
     try {
@@ -163,7 +164,7 @@ export class Wrapper {
   }
 
   /** Runs the command once. */
-  async #runCommand(term: Term, watchdog: WatchdogClient): Promise<CommandEnd> {
+  async #runCommand(term: Term, watchdog: CommandRun["watchdog"]): Promise<CommandEnd> {
     const { election, forwarder, stopBudget, passEnv, command, notes } = this.#options;
     const notices = {
       warned: () => notes.note("leadership cannot be renewed: SIGTERM to the command, SIGKILL follows"),
