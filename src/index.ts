@@ -23,6 +23,7 @@ export type {
   CampaignOptions,
   Candidacy,
   Claim,
+  Eviction,
   Extension,
   Guarantees,
   Hold,

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addCron } from "./cron.js";
 import { addDemo, addDemoNode } from "./demo.js";
+import { addEvict } from "./evict.js";
 import { addExec } from "./exec.js";
 import { EXIT, exitCodeOf, failureLine } from "../terminal/failure.js";
 import { addLeader } from "./leader.js";
@@ -86,6 +87,7 @@ function build(done: (code: number) => void): Command {
   addLock(program, done);
   addCron(program, done);
   addServe(program, done);
+  addEvict(program, done);
   addStoreCommands(program, done);
   addDemo(program, done);
   addDemoNode(program, done);

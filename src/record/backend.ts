@@ -9,6 +9,7 @@ import type {
   CallOptions,
   Candidacy,
   Claim,
+  Eviction,
   Guarantees,
   Hold,
   Leader,
@@ -26,6 +27,7 @@ import { RecordHold } from "./hold.js";
 import type { LeaseRecord, LastChange } from "./lease.js";
 import {
   acquiring,
+  EVICTED_HOLDER,
   isVacant,
   decideTakeover,
   leaderFromRecord,
@@ -34,7 +36,7 @@ import {
   wentBack,
 } from "./lease.js";
 import { ExpiringMap } from "../kit/expiring-map.js";
-import { releaseClaim } from "./release-claim.js";
+import { evictClaim, releaseClaim } from "./release-claim.js";
 import { UnansweredWrites } from "./unanswered-writes.js";
 import { ShownVersions } from "./shown-versions.js";
 import { checkedLeases } from "./checked-leases.js";
@@ -184,6 +186,10 @@ class RecordBackend implements BackendWithRecords {
     return releaseClaim(this.#leases, claim, options);
   }
 
+  evict(claim: Claim, options: CallOptions): Promise<Eviction | "not-held"> {
+    return evictClaim(this.#leases, claim, options);
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return (this.#closed ??= this.#end());
   }
@@ -281,7 +287,7 @@ class RecordBackend implements BackendWithRecords {
   }
 
   async #abandoned(entry: Entry<LeaseRecord>, candidacy: Candidacy, signal: AbortSignal): Promise<boolean> {
-    if (this.#leases.abandoned === undefined) return false;
+    if (this.#leases.abandoned === undefined || entry.record.holder === EVICTED_HOLDER) return false;
     try {
       return await bounded(this.#clock, candidacy.attemptMs, signal, "looking for the holder", (s) =>
         this.#leases.abandoned!(candidacy.election, entry.version, { signal: s }),

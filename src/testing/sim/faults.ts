@@ -2,7 +2,7 @@
 import { nap, overrun, restore } from "./etcd-faults.js";
 import type { Fault } from "./plan.js";
 import { Random } from "./random.js";
-import { executeWill } from "./wills.js";
+import { evictLeader, executeWill } from "./wills.js";
 import type { Replica, World } from "./world.js";
 
 export function applyFault(world: World, fault: Fault, index: number): void {
@@ -106,6 +106,8 @@ function strike(world: World, { kind, arg }: Fault, replica: Replica, until: num
       return world.store.forge?.(plan.ttlMs);
     case "will":
       return executeWill(world, replica, arg);
+    case "evict":
+      return evictLeader(world, replica);
     case "step":
       // From half a ttl back to two ttls ahead, and now and then an hour either way.
       return world.store.step?.(arg < 0.1 ? HOUR_MS * (arg < 0.05 ? -1 : 1) : plan.ttlMs * (2.5 * arg - 0.5));
