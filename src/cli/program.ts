@@ -6,6 +6,7 @@ import { addDemo, addDemoNode } from "./demo.js";
 import { addEvict } from "./evict.js";
 import { addExec } from "./exec.js";
 import { EXIT, exitCodeOf, failureLine } from "../terminal/failure.js";
+import { addLastWill } from "./last-will.js";
 import { addLeader } from "./leader.js";
 import { addLock } from "./lock.js";
 import { addObserve } from "./observe.js";
@@ -88,6 +89,7 @@ function build(done: (code: number) => void): Command {
   addCron(program, done);
   addServe(program, done);
   addEvict(program, done);
+  addLastWill(program, done);
   addStoreCommands(program, done);
   addDemo(program, done);
   addDemoNode(program, done);
