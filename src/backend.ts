@@ -5,6 +5,7 @@ export type {
   CampaignOptions,
   Candidacy,
   Claim,
+  Eviction,
   Extension,
   Guarantees,
   Hold,

@@ -23,6 +23,7 @@ export type {
   CampaignOptions,
   Candidacy,
   Claim,
+  Eviction,
   Extension,
   Guarantees,
   Hold,
@@ -34,6 +35,8 @@ export type {
   TimingDefaults,
 } from "./seam/backend.js";
 export type { Entry, RecordStore } from "./seam/table.js";
+export { lastWill } from "./will/index.js";
+export type { LastWill, LastWillStatus } from "./will/index.js";
 export { readClocks, systemClock } from "./kit/clock.js";
 export type { Clock, Reading, Timer } from "./seam/clock.js";
 export { Election } from "./election/election.js";

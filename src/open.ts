@@ -5,11 +5,21 @@ import { both } from "./both/index.js";
 import { BOTH_SCHEME, bothUrls } from "./both/url.js";
 import { Election } from "./election/election.js";
 import { invalid } from "./kit/errors.js";
+import { withLastWill } from "./will/backend.js";
 import type { Backend } from "./seam/backend.js";
 import type { OpenOptions } from "./seam/entry.js";
 
 /** Opens the backend a URL names; without one, files in the user's own directory. */
 export async function openBackend(url: string | URL = "file:", options: OpenOptions = {}): Promise<Backend> {
+  const backend = await openUrl(url, options);
+  const { lastWill, imports, processes } = options;
+  if (lastWill === undefined || lastWill === false || ownBackend(schemeOf(url))?.ephemeral === true)
+    return backend;
+  const kind = lastWill === "resident" ? "resident" : "lazy";
+  return withLastWill(backend, { url: String(url), imports, processes, kind });
+}
+
+async function openUrl(url: string | URL, options: OpenOptions): Promise<Backend> {
   const scheme = schemeOf(url);
   if (scheme === BOTH_SCHEME) return openBoth(url, options);
   const own = ownBackend(scheme);
@@ -23,9 +33,9 @@ export async function openBackend(url: string | URL = "file:", options: OpenOpti
 
 async function openBoth(url: string | URL, options: OpenOptions): Promise<Backend> {
   const [urlA, urlB] = bothUrls(url);
-  const a = await openBackend(urlA, options);
+  const a = await openUrl(urlA, options);
   try {
-    return both(a, await openBackend(urlB, options));
+    return both(a, await openUrl(urlB, options));
   } catch (error) {
     await a[Symbol.asyncDispose]();
     throw error;
@@ -40,9 +50,15 @@ export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "
 
 /** An election on a URL. A backend that was opened here is closed with the election. */
 export async function openElection(options: OpenElectionOptions): Promise<Election> {
-  const { backend, processes, ...rest } = options;
-  if (typeof backend === "object" && !(backend instanceof URL)) return new Election({ ...rest, backend });
-  const opened = await openBackend(backend, { processes });
+  const { backend, processes, lastWill, imports, visitor, ...rest } = options;
+  if (typeof backend === "object" && !(backend instanceof URL)) {
+    if (lastWill !== undefined && lastWill !== false)
+      throw invalid(
+        "lastWill needs a URL, by which another process opens the store: pass one, or a backend from openBackend(url, { lastWill: true })",
+      );
+    return new Election({ ...rest, backend });
+  }
+  const opened = await openBackend(backend, { processes, lastWill, imports, visitor });
   try {
     return new Election({ ...rest, backend: opened, closeBackend: true });
   } catch (error) {

@@ -23,6 +23,7 @@ import type {
   CampaignOptions,
   Candidacy,
   Claim,
+  Eviction,
   Guarantees,
   Hold,
   Leader,
@@ -59,6 +60,7 @@ class BothBackend implements Backend {
   readonly records: RecordStore | undefined;
   readonly list?: (options: CallOptions) => Promise<Listing>;
   readonly release?: (claim: Claim, options: CallOptions) => Promise<"released" | "not-held">;
+  readonly evict?: (claim: Claim, options: CallOptions) => Promise<Eviction | "not-held">;
   readonly #a: Backend;
   readonly #b: Backend;
   readonly #clock: Clock;
@@ -75,6 +77,8 @@ class BothBackend implements Backend {
     this.timing = b.timing;
     this.records = b.records;
     if (b.list) this.list = (call) => b.list!(call);
+    // Whoever succeeds needs both leases, and the one in `b` is waited out.
+    if (b.evict) this.evict = (claim, call) => b.evict!(claim, call);
     if (b.release) this.release = (claim, call) => this.#releaseClaim(claim, call);
   }
 

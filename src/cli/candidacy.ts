@@ -1,5 +1,6 @@
 /** The flags of commands that campaign. */
 import { hostname } from "node:os";
+import { Option } from "commander";
 import type { Command } from "commander";
 import type { Backend } from "../seam/backend.js";
 import { Election } from "../election/election.js";
@@ -14,6 +15,26 @@ export interface CandidacyOptions {
   readonly retryPeriod?: number;
   readonly renewDeadline?: number;
   readonly maxTerm?: number;
+}
+
+/** `--last-will` of commands that lead, and what it says to the store. */
+export interface LastWillOptions {
+  readonly lastWill: "on" | "resident" | "off";
+}
+
+export function addLastWillOption(command: Command): Command {
+  return command.addOption(
+    new Option(
+      "--last-will <how>",
+      "give leadership back as soon as this process has died: by a shell that waits, by a resident process (faster), or not",
+    )
+      .choices(["on", "resident", "off"])
+      .default("on"),
+  );
+}
+
+export function lastWillOf({ lastWill }: LastWillOptions): boolean | "resident" {
+  return lastWill === "resident" ? lastWill : lastWill === "on";
 }
 
 export function addIdOption(command: Command): Command {

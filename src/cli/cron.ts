@@ -15,12 +15,13 @@ import { errorFields } from "../terminal/lines.js";
 import type { LogFormat } from "../terminal/log.js";
 import { addRunnerOptions, countOption, durationOption } from "./options.js";
 import { clockTime, output } from "../terminal/output.js";
-import { candidateId } from "./candidacy.js";
+import { addLastWillOption, candidateId, lastWillOf } from "./candidacy.js";
+import type { LastWillOptions } from "./candidacy.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
-interface CronOptions extends StoreOptions {
+interface CronOptions extends StoreOptions, LastWillOptions {
   readonly timeZone?: string;
   readonly mode: Mode;
   readonly misfire: Misfire;
@@ -75,7 +76,7 @@ export function addCron(program: Command, done: (code: number) => void): void {
     .addOption(
       new Option("--log <format>", "how to report, on stderr").choices(["text", "json"]).default("text"),
     );
-  addRunnerOptions(addStoreOptions(command))
+  addRunnerOptions(addLastWillOption(addStoreOptions(command)))
     .addHelpText("after", HELP)
     .action(async (pattern: string, name: string, words: string[], options: CronOptions) =>
       done(await cron(pattern, name, words, options)),
@@ -104,7 +105,10 @@ async function cron(pattern: string, name: string, words: string[], options: Cro
   await using watchdogs = new WatchdogPool(options.contain, (method) =>
     sayContained(method, name, options.log),
   );
-  const store = await openStore(options, { processes: () => watchdogs.pids });
+  const store = await openStore(options, {
+    processes: () => watchdogs.pids,
+    lastWill: lastWillOf(options),
+  });
   await using _backend = store.backend;
   using stop = stopOnSignals();
   const job = await CronJob.open({ command, watchdogs, passEnv: new Set(options.passEnv) });

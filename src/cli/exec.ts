@@ -2,8 +2,16 @@
 import { Option } from "commander";
 import type { Command } from "commander";
 import type { Election } from "../election/election.js";
-import { addIdOption, addTimingOptions, addValueOption, candidateId, openCandidate } from "./candidacy.js";
-import type { CandidacyOptions } from "./candidacy.js";
+import {
+  addIdOption,
+  addLastWillOption,
+  lastWillOf,
+  addTimingOptions,
+  addValueOption,
+  candidateId,
+  openCandidate,
+} from "./candidacy.js";
+import type { CandidacyOptions, LastWillOptions } from "./candidacy.js";
 import { EXIT, exitCodeOf, failureLine, UsageError } from "../terminal/failure.js";
 import { preciseNow } from "../terminal/lines.js";
 import type { Line } from "../terminal/lines.js";
@@ -25,7 +33,7 @@ import type { WrapperResult, WrapperPolicy } from "../exec/wrapper.js";
 /** Exit codes of our own. Below 120 they would be mistaken for the command's. */
 const OWN_EXIT = { lost: 120, notElected: 121, timeout: 124, failed: 125 } as const;
 
-interface ExecOptions extends StoreOptions, CandidacyOptions {
+interface ExecOptions extends StoreOptions, CandidacyOptions, LastWillOptions {
   readonly grace?: number;
   readonly onExit?: WrapperPolicy["onExit"];
   readonly onLoss?: WrapperPolicy["onLoss"];
@@ -63,7 +71,7 @@ export function addExec(program: Command, done: (code: number) => void): void {
     .argument("<NAME>", "the election")
     .argument("[command...]", "what to run, with its arguments; after --");
   addIdOption(command);
-  addStoreOptions(command);
+  addLastWillOption(addStoreOptions(command));
   addTimingOptions(command).addOption(
     durationOption(
       "--grace",
@@ -121,7 +129,10 @@ async function runExec(
   const watchdogs = new WatchdogPool(options.contain, (method) =>
     notes.line(containedLine(election, method)),
   );
-  const store = await openStore(options, { processes: () => watchdogs.pids });
+  const store = await openStore(options, {
+    processes: () => watchdogs.pids,
+    lastWill: lastWillOf(options),
+  });
   await using election = await openCandidate(name, id, options, store.backend);
   const stopBudget = stopBudgetOf(election.timing, options.grace);
   const notes = openNotes(options.log, id, election.candidate);

@@ -16,7 +16,7 @@ export async function importModules(modules: readonly string[]): Promise<void> {
 }
 
 /** A path from here, or a package that is installed here. */
-function locate(module: string): string {
+export function locate(module: string): string {
   if (module.startsWith("file:")) return module;
   if (module.startsWith(".") || isAbsolute(module)) return pathToFileURL(resolve(module)).href;
   return pathToFileURL(createRequire(join(process.cwd(), "conclave")).resolve(module)).href;

@@ -1,7 +1,8 @@
 /** `conclave lock NAME -- command args…`: one term of `conclave exec`, in the words and exit codes of a lock. */
 import type { Command } from "commander";
 import type { ErrorCode } from "../kit/errors.js";
-import { candidateId, openCandidate } from "./candidacy.js";
+import { addLastWillOption, candidateId, lastWillOf, openCandidate } from "./candidacy.js";
+import type { LastWillOptions } from "./candidacy.js";
 import { commandOf, findCommand } from "../exec/lookup.js";
 import type { ContainChoice } from "../exec/containment-method.js";
 import type { Notes } from "../exec/notes.js";
@@ -16,7 +17,7 @@ import { output } from "../terminal/output.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
-interface LockCommandOptions extends StoreOptions {
+interface LockCommandOptions extends StoreOptions, LastWillOptions {
   readonly timeout?: number;
   readonly try?: boolean;
   readonly ttl?: number;
@@ -49,7 +50,7 @@ export function addLock(program: Command, done: (code: number) => void): void {
     .addOption(durationOption("--timeout", "wait at most this long for the lock (default forever)"))
     .addOption(durationOption("--ttl", "how long the lock lasts without a sign of life (default 10s)"))
     .option("--id <id>", "readable part of this holder's id (default the host's name)");
-  addRunnerOptions(addStoreOptions(command))
+  addRunnerOptions(addLastWillOption(addStoreOptions(command)))
     .addHelpText("after", HELP)
     .action(async (name: string, words: string[], options: LockCommandOptions) =>
       done(await lockCommand(name, words, options)),
@@ -69,7 +70,10 @@ async function lockCommand(name: string, words: string[], options: LockCommandOp
     return found.status;
   }
   await using watchdogs = new WatchdogPool(options.contain);
-  const store = await openStore(options, { processes: () => watchdogs.pids });
+  const store = await openStore(options, {
+    processes: () => watchdogs.pids,
+    lastWill: lastWillOf(options),
+  });
   const id = candidateId(options.id);
   // A lock is an election nobody watches.
   await using election = await openCandidate(name, id, { leaseDuration: options.ttl }, store.backend);

@@ -1,7 +1,15 @@
 import { Option } from "commander";
 import type { Command } from "commander";
-import { addIdOption, addTimingOptions, addValueOption, candidateId, openCandidate } from "./candidacy.js";
-import type { CandidacyOptions } from "./candidacy.js";
+import {
+  addIdOption,
+  addLastWillOption,
+  lastWillOf,
+  addTimingOptions,
+  addValueOption,
+  candidateId,
+  openCandidate,
+} from "./candidacy.js";
+import type { CandidacyOptions, LastWillOptions } from "./candidacy.js";
 import { Candidate } from "../terminal/candidate.js";
 import { formatDuration } from "../terminal/duration.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
@@ -15,7 +23,7 @@ import type { StoreOptions } from "./store.js";
 
 const DEFAULT_NAME = "leader-election-demo";
 
-interface RunOptions extends StoreOptions, CandidacyOptions {
+interface RunOptions extends StoreOptions, CandidacyOptions, LastWillOptions {
   readonly lockName?: string;
   readonly workEvery?: number;
   readonly try?: boolean;
@@ -40,7 +48,7 @@ export function addRun(program: Command, done: (code: number) => void): void {
     .description("Campaigns, works while it leads, then campaigns again, until it is stopped.")
     .argument("[NAME]", `the election (default "${DEFAULT_NAME}")`);
   addIdOption(command).option("--lock-name <name>", "the election; the same as NAME");
-  addStoreOptions(command);
+  addLastWillOption(addStoreOptions(command));
   addElectionFlags(command);
   addTimingOptions(command)
     .addOption(durationOption("--work-every", "do a piece of work this often while leading (default never)"))
@@ -57,7 +65,7 @@ export function addRun(program: Command, done: (code: number) => void): void {
 async function run(name: string | undefined, options: RunOptions): Promise<number> {
   const election = electionName(name, options);
   const id = candidateId(options.nodeId);
-  const store = await openStore(options);
+  const store = await openStore(options, { lastWill: lastWillOf(options) });
   const standing = await openCandidate(election, id, options, store.backend);
   const log = openLog(options.log, output(), id, standing.candidate);
   using stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>

@@ -5,8 +5,16 @@ import type { Election } from "../election/election.js";
 import { dashboard } from "../dashboard/index.js";
 import { createSidecar } from "../sidecar/index.js";
 import type { SidecarOptions } from "../sidecar/index.js";
-import { addIdOption, addTimingOptions, addValueOption, candidateId, newCandidate } from "./candidacy.js";
-import type { CandidacyOptions } from "./candidacy.js";
+import {
+  addIdOption,
+  addLastWillOption,
+  lastWillOf,
+  addTimingOptions,
+  addValueOption,
+  candidateId,
+  newCandidate,
+} from "./candidacy.js";
+import type { CandidacyOptions, LastWillOptions } from "./candidacy.js";
 import { Candidate } from "../terminal/candidate.js";
 import { isObject } from "../demo/wire.js";
 import { formatDuration } from "../terminal/duration.js";
@@ -21,7 +29,7 @@ import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
-interface ServeOptions extends StoreOptions, CandidacyOptions {
+interface ServeOptions extends StoreOptions, CandidacyOptions, LastWillOptions {
   readonly listen: Address;
   readonly tokenFile?: string;
   readonly allowHost?: readonly string[];
@@ -52,7 +60,7 @@ export function addServe(program: Command, done: (code: number) => void): void {
     .description("Campaigns, and tells other programs over HTTP who leads.")
     .argument("<NAME...>", "the elections");
   addIdOption(command);
-  addStoreOptions(command);
+  addLastWillOption(addStoreOptions(command));
   addTimingOptions(command).addOption(
     durationOption("--max-term", "resign after this long, so that leadership rotates (default never)"),
   );
@@ -77,7 +85,7 @@ async function serve(names: readonly string[], options: ServeOptions): Promise<n
   if (new Set(names).size !== names.length) throw new UsageError("the same election is named twice");
   const token = sidecarToken(options.tokenFile);
   const id = candidateId(options.nodeId);
-  const store = await openStore(options);
+  const store = await openStore(options, { lastWill: lastWillOf(options) });
   await using backend = store.backend;
   const elections = open(names, id, options, backend);
   const out = output();

@@ -11,7 +11,7 @@ import type { BackendEntry, OpenOptions, StoreFlag, StoreFlags } from "../seam/e
 import { UsageError } from "../terminal/failure.js";
 import { output } from "../terminal/output.js";
 import { rememberSecrets, showUrl } from "../terminal/secrets.js";
-import { importModules } from "./import.js";
+import { importModules, locate } from "./import.js";
 
 /** Longest that a list of elections may take. */
 const LIST_MS = 10_000;
@@ -56,8 +56,9 @@ export function electionsNamed(options: StoreOptions): string[] {
 /** Opens what the flags or the environment name. What cannot be used is refused here, before anyone campaigns. */
 export async function openStore(options: StoreOptions, open: OpenOptions = {}): Promise<Store> {
   const url = backendUrl(options);
-  await importModules(options.import ?? []);
-  const backend = await openBackend(url, open);
+  const modules = options.import ?? [];
+  await importModules(modules);
+  const backend = await openBackend(url, { ...open, imports: modules.map(locate) });
   const entry = ownBackend(schemeOf(url));
   return { backend, where: entry?.where === undefined ? showUrl(url) : await entry.where(new URL(url)) };
 }

@@ -3,7 +3,7 @@
  * it at the deadline, and goes on until none of its processes is left.
  */
 import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
+import type { ChildProcess, StdioOptions } from "node:child_process";
 import { deferred } from "../kit/wait.js";
 import type { Charge } from "./backstop.js";
 import { openContainment } from "./containment.js";
@@ -13,6 +13,7 @@ import { lookUp } from "./lookup.js";
 import { findPrlimit } from "./containment-method.js";
 import { earlierMs } from "./stop-budget.js";
 import { signalGroup } from "./signals.js";
+import { PIPE_FD } from "./wire.js";
 import type { FromWatchdog, KillDeadline, Order, Stopped } from "./wire.js";
 
 /** Timers stop while the machine sleeps: check this often whether it did, and what the command has started. */
@@ -117,7 +118,10 @@ export class GuardedCommand {
   /** `prlimit` sets the limit and becomes the command: no process more, and the environment stays as it is. */
   #spawn(): ChildProcess {
     const { command, args, env, limit } = this.#order;
-    const options = { detached: true, stdio: "inherit", env: { ...env } } as const;
+    // Whatever of the command lives holds the pipe: also if wrapper and watchdog are killed, leadership is given back after it.
+    const held = process.argv[3] === String(PIPE_FD) ? [PIPE_FD] : [];
+    const stdio: StdioOptions = ["inherit", "inherit", "inherit", ...held];
+    const options = { detached: true, stdio, env: { ...env } };
     const prlimit = limit === null ? undefined : findPrlimit();
     if (prlimit === undefined) return spawn(command, args, options);
     return spawn(prlimit, [`--locks=${limit}:${limit}`, "--", command, ...args], options);

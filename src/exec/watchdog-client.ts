@@ -18,7 +18,8 @@ import { newLimitMark } from "./limit-mark.js";
 import type { ContainChoice, ContainmentMethod } from "./containment-method.js";
 import { readLocksLimit } from "./procfs.js";
 import type { FromWatchdog, KillDeadline, Order, Stopped, ToWatchdog } from "./wire.js";
-import { isFromWatchdog } from "./wire.js";
+import { isFromWatchdog, PIPE_FD } from "./wire.js";
+import { keeper } from "../will/keeper.js";
 
 const PROGRAM = fileURLToPath(new URL("./watchdog.js", import.meta.url));
 const STARTUP_MS = 20_000;
@@ -85,10 +86,13 @@ export class WatchdogClient {
 
   /** Starts a watchdog and waits until it is there. Rejects if it cannot contain commands as was asked for. */
   static async open(env: NodeJS.ProcessEnv, contain: ContainChoice): Promise<WatchdogClient> {
-    const child = spawn(process.execPath, [PROGRAM, contain], {
+    const { pipe } = keeper();
+    const words = [PROGRAM, contain, ...(pipe === undefined ? [] : [String(PIPE_FD)])];
+    const child = spawn(process.execPath, words, {
       // A session of its own: a Ctrl-C in the terminal is not for it.
       detached: true,
-      stdio: ["inherit", "inherit", "inherit", "ipc"],
+      // It holds the pipe of the last will as long as anything of a command lives.
+      stdio: ["inherit", "inherit", "inherit", "ipc", pipe ?? "ignore"],
       env,
     });
     const watchdog = new WatchdogClient(child);

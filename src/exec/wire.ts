@@ -4,6 +4,9 @@ import { CONTAINMENTS } from "./containment.js";
 import type { ContainmentKind } from "./containment.js";
 import type { ContainmentMethod } from "./containment-method.js";
 
+/** Where the watchdog, and it alone, holds the pipe of the last will; its third argument says that it does. */
+export const PIPE_FD = 4;
+
 /** Until when the command may live, by clocks that all processes of a machine share. */
 export interface KillDeadline {
   /** CLOCK_MONOTONIC in nanoseconds, decimal: at this instant the command is killed. */

@@ -6,6 +6,7 @@
  */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Election } from "../election/election.js";
+import { lastWillGauges } from "./last-will.js";
 import type { Term } from "../api/term.js";
 
 export { ScheduleMetrics } from "./schedule.js";
@@ -43,6 +44,7 @@ export class ElectionMetrics {
 
   constructor(options: ElectionMetricsOptions = {}) {
     this.registry = options.registry ?? new Registry();
+    for (const gauge of lastWillGauges()) this.registry.registerMetric(gauge);
     const registers = [this.registry];
     const labelNames = [...LABELS];
     const watched = this.#watched;

@@ -9,6 +9,7 @@ import type {
   CallOptions,
   Candidacy,
   Claim,
+  Eviction,
   Guarantees,
   Hold,
   Leader,
@@ -24,9 +25,16 @@ import { listing } from "../kit/listing.js";
 import { bounded, sleep } from "../kit/wait.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord } from "./lease.js";
-import { acquiring, isVacant, decideTakeover, leaderFromRecord, untilSilent } from "./lease.js";
+import {
+  acquiring,
+  EVICTED_HOLDER,
+  isVacant,
+  decideTakeover,
+  leaderFromRecord,
+  untilSilent,
+} from "./lease.js";
 import { LeaseReader } from "./lease-reader.js";
-import { releaseClaim } from "./release-claim.js";
+import { evictClaim, releaseClaim } from "./release-claim.js";
 import { UnansweredWrites } from "./unanswered-writes.js";
 import { ShownVersions } from "./shown-versions.js";
 import { checkedLeases } from "./checked-leases.js";
@@ -172,6 +180,10 @@ class RecordBackend implements BackendWithRecords {
     return releaseClaim(this.#leases, claim, options);
   }
 
+  evict(claim: Claim, options: CallOptions): Promise<Eviction | "not-held"> {
+    return evictClaim(this.#leases, claim, options);
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return (this.#closed ??= this.#end());
   }
@@ -261,7 +273,7 @@ class RecordBackend implements BackendWithRecords {
   }
 
   async #abandoned(entry: Entry<LeaseRecord>, candidacy: Candidacy, signal: AbortSignal): Promise<boolean> {
-    if (this.#leases.abandoned === undefined) return false;
+    if (this.#leases.abandoned === undefined || entry.record.holder === EVICTED_HOLDER) return false;
     try {
       return await bounded(this.#clock, candidacy.attemptMs, signal, "looking for the holder", (s) =>
         this.#leases.abandoned!(candidacy.election, entry.version, { signal: s }),

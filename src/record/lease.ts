@@ -23,6 +23,13 @@ export interface LeaseRecord {
 /** The holder of a record that cannot be read. No candidate can have this id: theirs end in a random part. */
 export const UNKNOWN_HOLDER = "(unreadable)";
 
+/**
+ * The holder after an eviction. Nobody leads, but the leader before may still
+ * believe that it does: the lease is waited out like any other. Not even a dead
+ * writer shortens that, since it was written by whoever evicted.
+ */
+export const EVICTED_HOLDER = "(evicted)";
+
 /** A record that cannot be read is held by someone unknown, for the ttl it names if it names one. Never free. */
 export function unreadable(ttlMs: number | null = null): LeaseRecord {
   return { holder: UNKNOWN_HOLDER, ttlMs, value: "", since: 0, token: null };
@@ -166,7 +173,7 @@ export function leaderFromRecord(
   ownTtlMs: number,
   now: number,
 ): Leader | null {
-  if (entry === null || entry.record.holder === null) return null;
+  if (entry === null || entry.record.holder === null || entry.record.holder === EVICTED_HOLDER) return null;
   if (untilSilent(entry, seen, ownTtlMs, now) <= 0) return null;
   const { holder, value, since } = entry.record;
   return { candidate: holder, token: tokenOf(entry), value, since: since > 0 ? since : undefined };

@@ -168,6 +168,12 @@ export interface Claim {
   readonly token: bigint;
 }
 
+/** A leadership that can no longer be renewed. */
+export interface Eviction {
+  /** Longest time until the lease may be granted again, from the moment of the answer. */
+  readonly waitMs: number;
+}
+
 /** Elections that a store knows of. */
 export interface Listing {
   /** Sorted. Whether somebody leads them is another question. */
@@ -205,6 +211,14 @@ export interface Backend extends AsyncDisposable {
    * it to be sure.
    */
   release?(claim: Claim, options: CallOptions): Promise<"released" | "not-held">;
+  /**
+   * Bars a leadership from being renewed, though its process may be alive (and
+   * hang): the leader learns of it at its next renewal, if it still runs. Others
+   * are granted the lease only when it has stopped by its own clock for certain.
+   * Guarded like {@link release}. Absent where the store cannot keep successors
+   * waiting for a lease that nobody renews. Throws = unknown.
+   */
+  evict?(claim: Claim, options: CallOptions): Promise<Eviction | "not-held">;
   /**
    * Which elections there are, as far as the store's keys show it; absent where
    * they do not. For people and pages: an election may be missing that has just

@@ -11,6 +11,20 @@ export interface OpenOptions {
    * succeeds dead processes without waiting (file) waits for these to be dead too.
    */
   readonly processes?: (() => readonly number[]) | undefined;
+  /**
+   * Gives leaderships back as soon as this process has died for any reason,
+   * instead of when their leases run out: a helper process waits for that.
+   * `"resident"`: the helper is a Node process that is there already (45 MB)
+   * instead of a shell that starts one (0.4 MB), which saves some 0.1 s. Default
+   * `false`: processes that this one has started may act for it, and the library
+   * does not know of them. List them in {@link processes}, or hand them
+   * `lastWill.stdio`.
+   */
+  readonly lastWill?: boolean | "resident" | undefined;
+  /** Modules that register the backend of this URL, as URLs: the helper of the last will loads them too. */
+  readonly imports?: readonly string[] | undefined;
+  /** Opened to release for another process only: a backend that itself takes part in a store (raft) does not. */
+  readonly visitor?: boolean | undefined;
 }
 
 /** A flag of the command line: `--name <argument>`. */
@@ -51,6 +65,8 @@ export interface BackendEntry {
   readonly secrets?: readonly string[];
   /** Where it differs from the defaults of an election. */
   readonly timing?: TimingDefaults;
+  /** What it keeps is lost with the process: there is nothing to give back after its death. */
+  readonly ephemeral?: boolean;
   readonly flags?: StoreFlags;
   readonly commands?: readonly StoreCommand[];
   open(url: URL, options: OpenOptions): Promise<Backend>;

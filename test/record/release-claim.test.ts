@@ -63,3 +63,32 @@ test("what was released is not released twice, and tokens go on rising", async (
   expect(await backend.release(claim, { signal })).toBe("not-held");
   expect((await election().campaign()).token > token).toBe(true);
 });
+
+test("an evicted leader loses its term at its next renewal, and nobody leads before its ttl has passed", async () => {
+  fresh();
+  const leader = new Election({ name: "jobs", backend, id: "c", ttlMs: 1_500 });
+  open.push(leader);
+  const term = await leader.campaign();
+  const { candidate, token } = term;
+  const claim = { election: "jobs", candidate, token };
+  const asked = performance.now();
+  expect(await backend.evict!(claim, { signal })).toEqual({ waitMs: 1_500 });
+  expect(await backend.evict!(claim, { signal })).toBe("not-held");
+  expect(await backend.release(claim, { signal })).toBe("not-held");
+  expect(await leader.leader()).toBeNull();
+  const next = await election().campaign();
+  expect(performance.now() - asked).toBeGreaterThanOrEqual(1_490);
+  expect(next.token > token).toBe(true);
+  expect(term.held).toBe(false);
+});
+
+test("an eviction of an earlier term, or of another candidate, changes nothing", async () => {
+  fresh();
+  const term = await election().campaign();
+  for (const claim of [
+    { election: "jobs", candidate: "somebody-else", token: term.token },
+    { election: "jobs", candidate: term.candidate, token: term.token - 1n },
+  ])
+    expect(await backend.evict!(claim, { signal })).toBe("not-held");
+  await term.proclaim("still leading");
+});

@@ -17,7 +17,7 @@ interface Ban {
 const LAWFUL = /^src\/(seam|api|kit|law|election|lock|record|backends)\//;
 const CLOCK = /^src\/kit\/clock\.ts$/;
 /** What runs inside the user's program; the command line and the test kit are programs of their own. */
-const LIBRARY = /^src\/(?!cli\/|exec\/|demo\/|terminal\/|dashboard\/|testing\/)/;
+const LIBRARY = /^src\/(?!cli\/|exec\/|executor\/|demo\/|terminal\/|dashboard\/|testing\/)/;
 
 const BANS: readonly Ban[] = [
   {

@@ -48,4 +48,16 @@ export const WILL_MUTANTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: "an eviction frees the lease at once",
+    rule: "who succeeds an evicted leader waits out what that one may believe",
+    stores: ["observer", "timed"],
+    edits: [
+      {
+        file: "src/record/release-claim.js",
+        find: "holder: EVICTED_HOLDER,",
+        replace: "holder: null,",
+      },
+    ],
+  },
 ];

@@ -7,6 +7,7 @@ const opened = new Map<string, Promise<Backend>>();
 export const memory: BackendEntry = {
   name: "memory",
   title: "memory",
+  ephemeral: true,
   schemes: ["memory"],
   example: "memory:",
   open: (url) => {

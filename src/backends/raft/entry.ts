@@ -7,8 +7,8 @@ export const raft: BackendEntry = {
   example: "raft://n1@host:7400,n2@host:7400,n3@host:7400?self=n1&dir=/var/lib/app/raft&key-file=…",
   secrets: ["CONCLAVE_RAFT_KEY"],
   timing: { ttlMs: 2_000 },
-  open: async (url) => (await import("./index.js")).openRaft(url.href),
-  openText: async (url) => (await import("./index.js")).openRaft(url),
+  open: async (url, options) => (await import("./index.js")).openRaft(url.href, options),
+  openText: async (url, options) => (await import("./index.js")).openRaft(url, options),
   // The usual rule would take all voters but the last for a user's name.
   where: async (url) => (await import("./options.js")).parseRaftUrl(url.href).peers.join(","),
   guarantees: async () => (await import("./backend.js")).raftGuarantees,

@@ -1,5 +1,6 @@
 /** Elections among three or five processes themselves, with no server: `conclave/raft`. */
 import type { BackendWithRecords } from "../../seam/backend.js";
+import type { OpenOptions } from "../../seam/entry.js";
 import { RaftBackend } from "./backend.js";
 import { parseRaftUrl } from "./options.js";
 import type { RaftOptions } from "./options.js";
@@ -14,9 +15,10 @@ export function raftBackend(options: RaftOptions): BackendWithRecords {
   return new RaftBackend(options);
 }
 
-/** Opens `raft://n1@host:port,n2@host:port,n3@host:port?self=n1&dir=…&key-file=…`. A voter votes from here on. */
-export async function openRaft(url: string, options: Partial<RaftOptions> = {}): Promise<BackendWithRecords> {
-  const backend = new RaftBackend({ ...parseRaftUrl(url), ...options });
+/** Opens `raft://n1@host:port,n2@host:port,n3@host:port?self=n1&dir=…&key-file=…`. A voter votes from here on, unless it is a visitor. */
+export async function openRaft(url: string, options: OpenOptions = {}): Promise<BackendWithRecords> {
+  const { self, dir, bind, ...others } = parseRaftUrl(url);
+  const backend = new RaftBackend(options.visitor === true ? others : { ...others, self, dir, bind });
   await backend.start();
   return backend;
 }

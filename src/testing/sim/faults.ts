@@ -3,7 +3,7 @@ import { nap, overrun, restore } from "./etcd-faults.js";
 import { loseMemory } from "./memory-loss.js";
 import type { Fault } from "./plan.js";
 import { Random } from "./random.js";
-import { executeWill } from "./wills.js";
+import { evictLeader, executeWill } from "./wills.js";
 import type { Replica } from "./replica.js";
 import type { World } from "./world.js";
 
@@ -97,6 +97,8 @@ function strike(world: World, fault: Fault, replica: Replica, until: number): vo
       return world.store.forge?.(plan.ttlMs);
     case "will":
       return executeWill(world, replica, arg);
+    case "evict":
+      return evictLeader(world, replica);
     case "step":
       // From half a ttl back to two ttls ahead, and now and then an hour either way.
       return world.store.step?.(arg < 0.1 ? HOUR_MS * (arg < 0.05 ? -1 : 1) : plan.ttlMs * (2.5 * arg - 0.5));

@@ -7,6 +7,8 @@ import type { Backend } from "../../seam/backend.js";
 import type { Clock } from "../../seam/clock.js";
 import { leasesOf } from "../../record/backend.js";
 import { decodeLease, encodeLease } from "../../record/codec.js";
+import { EVICTED_HOLDER } from "../../record/lease.js";
+import type { LeaseRecord } from "../../record/lease.js";
 import { Disk, DiskCalls } from "./disk.js";
 import { Random } from "./random.js";
 import { RecordMemory } from "./record-memory.js";
@@ -33,7 +35,7 @@ export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
       if (newest === undefined || newest === number) wrote(record);
       return;
     }
-    writes.push({ time: host.scheduler.now, vacant: decodeLease(record).holder === null });
+    writes.push({ time: host.scheduler.now, vacant: isVacated(decodeLease(record)) });
   };
   const newest = (): bigint | undefined => parseListing(disk.names(SHELF)).numbers[0];
   const token = (): bigint | undefined => {
@@ -98,6 +100,10 @@ function connectFiles(fs: FileSystem, clock: Clock, calls: DiskCalls, account: A
 async function closeFiles(backend: Backend, traffic: Traffic, late: (what: string) => void): Promise<void> {
   await backend[Symbol.asyncDispose]();
   traffic.onCall = (what) => void (what === "link" && late("a record was written"));
+}
+
+function isVacated({ holder }: LeaseRecord): boolean {
+  return holder === null || holder === EVICTED_HOLDER;
 }
 
 /** In the last two ttls, was there a vacant record, or a silence long enough to be taken for one by someone? */

@@ -5,6 +5,7 @@ import { Random } from "./random.js";
 export const RECORD_FAULT_KINDS = [
   "forge", // somebody who may write to the store writes a record with a token that was never granted
   "will", // a leadership that is over is given back by another process, soon or late
+  "evict", // an operator bars the leader, whatever its state, from renewing
   "step", // somebody sets the clock of the store
 ] as const;
 export type RecordFaultKind = (typeof RECORD_FAULT_KINDS)[number];
@@ -15,10 +16,27 @@ const FORGERIES = 3;
 const STEPPED = 0.35;
 const WILLS = 0.25;
 const MOST_WILLS = 12;
+const EVICTIONS = 0.25;
+const MOST_EVICTIONS = 4;
 const MOST_STEPS = 4;
 
 export function addRecordFaults(plan: Plan): Plan {
-  return addWills(addSteps(addLosses(plan)));
+  return addEvictions(addWills(addSteps(addLosses(plan))));
+}
+
+/** Also of leaders that are paused at that moment, or are about to be: they must not meet a successor when they wake. */
+function addEvictions(plan: Plan): Plan {
+  const random = new Random(plan.seed, "evict");
+  if (plan.cron !== null || !random.chance(EVICTIONS)) return plan;
+  const { ttlMs, healAtMs } = plan;
+  const eviction = (): Fault[] => {
+    const t = Math.round(random.between(2 * ttlMs, healAtMs - 2 * ttlMs));
+    const evict: Fault = { t, kind: "evict", target: "leader", dur: 0, arg: share(random) };
+    if (random.chance(0.5)) return [evict];
+    const dur = Math.round(ttlMs * random.between(0.2, 1.5));
+    return [{ t: t - Math.round(ttlMs / 10), kind: "pause", target: "leader", dur, arg: 0 }, evict];
+  };
+  return extended(plan, Array.from({ length: MOST_EVICTIONS }, eviction).flat());
 }
 
 /** On every store: several in a row, since most terms are over and gone when their will is executed. */

@@ -150,6 +150,18 @@ export class SimCandidate implements WorkloadHost {
     bounded(this.clock, this.plan.ttlMs, this.#wills.signal, "releasing", ask).then(note, note);
   }
 
+  /** Bars a leadership from being renewed that may well go on. */
+  evict(claim: Claim): void {
+    const { backend } = this.#connection;
+    const note = (what: unknown): void =>
+      this.monitor.note(`${this.owner} evicts ${claim.token}: ${text(what)}`);
+    const ask = async (signal: AbortSignal): Promise<unknown> => {
+      const answer = await backend.evict?.(claim, { signal });
+      return typeof answer === "object" ? "evicted" : answer;
+    };
+    bounded(this.clock, this.plan.ttlMs, this.#wills.signal, "evicting", ask).then(note, note);
+  }
+
   /** A term began, heard of by its event or by its work. */
   opened(term: SubjectTerm): TermRecord {
     const record = this.monitor.opened(term, this.owner, this.process, this.#met(this.#candidate));

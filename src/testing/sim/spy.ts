@@ -16,8 +16,10 @@ export interface SpyOptions {
 
 export function spied(backend: Backend, options: SpyOptions): Backend {
   const release = backend.release?.bind(backend);
+  const evict = backend.evict?.bind(backend);
   return {
     ...(release === undefined ? {} : { release }),
+    ...(evict === undefined ? {} : { evict }),
     name: backend.name,
     guarantees: backend.guarantees,
     timing: backend.timing,

@@ -1,6 +1,7 @@
 /** What every simulated store is made of, and what is asked of it. */
 import type { Backend } from "../../seam/backend.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
+import { EVICTED_HOLDER } from "../../record/lease.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import type { SimClock } from "./clock.js";
 import type { Monitor } from "./monitor.js";
@@ -114,10 +115,10 @@ export async function closeBackend(
   traffic.onCall = (what) => late(`the store was asked: ${what}`);
 }
 
-/** Of a vacant record an observer is told nothing, and a forged one holds nothing. */
+/** Of a vacant record, or one whose leader was evicted, an observer is told nothing, and a forged one holds nothing. */
 export function holderOf({ version, record }: Entry<LeaseRecord>): Sighting | undefined {
   const { holder, token } = record;
-  if (holder === null || (token ?? version) > version) return undefined;
+  if (holder === null || holder === EVICTED_HOLDER || (token ?? version) > version) return undefined;
   return { holder, token: token ?? version };
 }
 
