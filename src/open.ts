@@ -1,15 +1,58 @@
 /** A URL opens a backend, and with it an election. */
 import type { ElectionOptions } from "./api/options.js";
+import { ownLeaderEach, separateReplicas } from "./backends/default-store.js";
 import { examples, ownBackend, registeredOpener } from "./backends/registry.js";
 import { both } from "./both/index.js";
 import { BOTH_SCHEME, bothUrls } from "./both/url.js";
 import { Election } from "./election/election.js";
 import { invalid } from "./kit/errors.js";
+import { showUrl } from "./kit/urls.js";
+import { rememberWhere } from "./kit/where.js";
 import type { Backend } from "./seam/backend.js";
 import type { OpenOptions } from "./seam/entry.js";
 
-/** Opens the backend a URL names; without one, files in the user's own directory. */
-export async function openBackend(url: string | URL = "file:", options: OpenOptions = {}): Promise<Backend> {
+/**
+ * Opens the backend a URL names. Without one: files in the user's own directory,
+ * which only processes of this machine share. Where other replicas would not see
+ * them (a container, a pod), that is said as a warning of the process; write
+ * `"file:"` if one machine is meant.
+ */
+export async function openBackend(url?: string | URL, options: OpenOptions = {}): Promise<Backend> {
+  return openNamed(url, options, (message) => {
+    process.emitWarning(message, { type: "ConclaveWarning", code: "CONCLAVE_ONE_MACHINE" });
+  });
+}
+
+async function openNamed(
+  url: string | URL | undefined,
+  options: OpenOptions,
+  warn: (message: string) => void,
+): Promise<Backend> {
+  const named = url ?? "file:";
+  const backend = await openUrl(named, options);
+  const entry = ownBackend(schemeOf(named));
+  const where = entry?.where === undefined ? showUrl(String(named)) : await entry.where(parse(named));
+  rememberWhere(backend, where, url === undefined);
+  const sign = url === undefined ? separateReplicas() : undefined;
+  if (sign !== undefined)
+    warnOnce(
+      `${ownLeaderEach(sign)}. Name a store that all replicas reach (backend: "etcd://…", "postgres://…", …), ` +
+        'or write backend: "file:" if one machine is meant',
+      warn,
+    );
+  return backend;
+}
+
+const warned = new Set<string>();
+
+/** Once in a process: it is about where the program runs, not about one election. */
+function warnOnce(message: string, warn: (message: string) => void): void {
+  if (warned.has(message)) return;
+  warned.add(message);
+  warn(message);
+}
+
+async function openUrl(url: string | URL, options: OpenOptions): Promise<Backend> {
   const scheme = schemeOf(url);
   if (scheme === BOTH_SCHEME) return openBoth(url, options);
   const own = ownBackend(scheme);
@@ -34,7 +77,10 @@ async function openBoth(url: string | URL, options: OpenOptions): Promise<Backen
 
 /** What {@link openElection} takes. */
 export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "closeBackend">, OpenOptions {
-  /** A backend, or the URL of one; default: files in the user's own directory. */
+  /**
+   * A backend, or the URL of one. Default: files in the user's own directory, which
+   * only processes of this machine share; in a container or a pod that is warned of.
+   */
   readonly backend?: Backend | string | URL | undefined;
 }
 
@@ -42,7 +88,11 @@ export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "
 export async function openElection(options: OpenElectionOptions): Promise<Election> {
   const { backend, processes, ...rest } = options;
   if (typeof backend === "object" && !(backend instanceof URL)) return new Election({ ...rest, backend });
-  const opened = await openBackend(backend, { processes });
+  const { logger } = rest;
+  const opened =
+    logger === undefined
+      ? await openBackend(backend, { processes })
+      : await openNamed(backend, { processes }, (message) => logger.warn(message));
   try {
     return new Election({ ...rest, backend: opened, closeBackend: true });
   } catch (error) {

@@ -42,7 +42,7 @@ const FOLDERS: Record<string, Folder> = {
   both: { folders: ["seam", "kit"], node: [] },
   open: { folders: [...LIBRARY, "both", "backends/*"], node: true },
   fencing: { folders: ["seam", "api", "kit"], node: true },
-  cron: { folders: [...LIBRARY, "fencing"], node: [], npm: ["croner"] },
+  cron: { folders: [...LIBRARY, "fencing", "open"], node: [], npm: ["croner"] },
   metrics: { folders: ["seam", "api", "kit", "election", "cron"], node: [], npm: ["prom-client"] },
   sidecar: { folders: [...LIBRARY, "fencing", "open"], node: true },
   dashboard: { folders: ["sidecar"], node: true },
