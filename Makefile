@@ -83,7 +83,7 @@ check: deps ## lint, format, types, package shape
 	@$(MAKE) --no-print-directory build
 	npm run --silent check:package
 
-test: deps servers check ## all of it; CONCLAVE_REQUIRE=etcd,… makes an absent store a failure
+test: deps servers check ## all of it; installs servers for the tests first (CONCLAVE_INSTALL=no: nothing); CONCLAVE_REQUIRE=etcd,… makes an absent store a failure
 	scripts/run-tests
 	npm run --silent sim -- --seeds $(SEEDS)
 	@node scripts/stores-report.mjs

@@ -1,22 +1,65 @@
 /** A URL opens a backend, and with it an election. */
 import type { ElectionOptions } from "./api/options.js";
+import { ownLeaderEach, separateReplicas } from "./backends/default-store.js";
 import { examples, ownBackend, registeredOpener } from "./backends/registry.js";
 import { both } from "./both/index.js";
 import { BOTH_SCHEME, bothUrls } from "./both/url.js";
 import { Election } from "./election/election.js";
 import { invalid } from "./kit/errors.js";
 import { withLastWill } from "./will/backend.js";
+import { showUrl } from "./kit/urls.js";
+import { rememberWhere } from "./kit/where.js";
 import type { Backend } from "./seam/backend.js";
 import type { OpenOptions } from "./seam/entry.js";
 
-/** Opens the backend a URL names; without one, files in the user's own directory. */
-export async function openBackend(url: string | URL = "file:", options: OpenOptions = {}): Promise<Backend> {
-  const backend = await openUrl(url, options);
+/**
+ * Opens the backend a URL names. Without one: files in the user's own directory,
+ * which only processes of this machine share. Where other replicas would not see
+ * them (a container, a pod), that is said as a warning of the process; write
+ * `"file:"` if one machine is meant.
+ */
+export async function openBackend(url?: string | URL, options: OpenOptions = {}): Promise<Backend> {
+  return openNamed(url, options, (message) => {
+    process.emitWarning(message, { type: "ConclaveWarning", code: "CONCLAVE_ONE_MACHINE" });
+  });
+}
+
+async function openNamed(
+  url: string | URL | undefined,
+  options: OpenOptions,
+  warn: (message: string) => void,
+): Promise<Backend> {
+  const named = url ?? "file:";
+  const backend = await willed(await openUrl(named, options), named, options);
+  const entry = ownBackend(schemeOf(named));
+  const where = entry?.where === undefined ? showUrl(String(named)) : await entry.where(parse(named));
+  rememberWhere(backend, where, url === undefined);
+  const sign = url === undefined ? separateReplicas() : undefined;
+  if (sign !== undefined)
+    warnOnce(
+      `${ownLeaderEach(sign)}. Name a store that all replicas reach (backend: "etcd://…", "postgres://…", …), ` +
+        'or write backend: "file:" if one machine is meant',
+      warn,
+    );
+  return backend;
+}
+
+/** The same backend, or one whose terms another process gives back if this one dies. */
+async function willed(backend: Backend, url: string | URL, options: OpenOptions): Promise<Backend> {
   const { lastWill, imports, processes } = options;
   if (lastWill === undefined || lastWill === false || ownBackend(schemeOf(url))?.ephemeral === true)
     return backend;
   const kind = lastWill === "resident" ? "resident" : "lazy";
   return withLastWill(backend, { url: String(url), imports, processes, kind });
+}
+
+const warned = new Set<string>();
+
+/** Once in a process: it is about where the program runs, not about one election. */
+function warnOnce(message: string, warn: (message: string) => void): void {
+  if (warned.has(message)) return;
+  warned.add(message);
+  warn(message);
 }
 
 async function openUrl(url: string | URL, options: OpenOptions): Promise<Backend> {
@@ -44,23 +87,30 @@ async function openBoth(url: string | URL, options: OpenOptions): Promise<Backen
 
 /** What {@link openElection} takes. */
 export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "closeBackend">, OpenOptions {
-  /** A backend, or the URL of one; default: files in the user's own directory. */
+  /**
+   * A backend, or the URL of one. Default: files in the user's own directory, which
+   * only processes of this machine share; in a container or a pod that is warned of.
+   */
   readonly backend?: Backend | string | URL | undefined;
 }
 
 /** An election on a URL. A backend that was opened here is closed with the election. */
 export async function openElection(options: OpenElectionOptions): Promise<Election> {
-  const { backend, processes, lastWill, imports, visitor, ...rest } = options;
+  const { backend, processes, lastWill, imports, visitor, logger, ...rest } = options;
   if (typeof backend === "object" && !(backend instanceof URL)) {
     if (lastWill !== undefined && lastWill !== false)
       throw invalid(
         "lastWill needs a URL, by which another process opens the store: pass one, or a backend from openBackend(url, { lastWill: true })",
       );
-    return new Election({ ...rest, backend });
+    return new Election({ ...rest, logger, backend });
   }
-  const opened = await openBackend(backend, { processes, lastWill, imports, visitor });
+  const open = { processes, lastWill, imports, visitor };
+  const opened =
+    logger === undefined
+      ? await openBackend(backend, open)
+      : await openNamed(backend, open, (message) => logger.warn(message));
   try {
-    return new Election({ ...rest, backend: opened, closeBackend: true });
+    return new Election({ ...rest, logger, backend: opened, closeBackend: true });
   } catch (error) {
     await opened[Symbol.asyncDispose]();
     throw error;

@@ -38,11 +38,14 @@ interface CronOptions extends StoreOptions, LastWillOptions {
 
 const HELP = `
 Examples:
+  $ export CONCLAVE_BACKEND=etcd://etcd-1:2379,etcd-2:2379,etcd-3:2379   (a store that all machines reach)
   $ conclave cron '0 9 * * *' call-list --time-zone Europe/Berlin -- ./call.sh
   $ conclave cron '*/5 * * * *' sync --mode at-least-once --timeout 4m -- ./sync.sh
   $ conclave cron status call-list
+  $ conclave cron '0 3 * * *' backup --backend file: -- ./backup.sh   (one machine is meant)
 
-Start it on every machine: of all of them one runs the command, once for each scheduled instant.
+Start it on every machine, with the same store: one of them runs the command, once for each scheduled time. Machines
+whose stores differ run it once each. Without a store, files of this machine are used; in a container that is refused.
 The command finds CONCLAVE_SCHEDULED_AT, CONCLAVE_ATTEMPT, CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_ID in its
 environment, but not what the store is opened with. If leadership is lost, or this program is killed or stopped, the command
 and all it started are ended before another can lead. When stopped, this program sends SIGTERM and soon SIGKILL.
@@ -105,10 +108,11 @@ async function cron(pattern: string, name: string, words: string[], options: Cro
   await using watchdogs = new WatchdogPool(options.contain, (method) =>
     sayContained(method, name, options.log),
   );
-  const store = await openStore(options, {
-    processes: () => watchdogs.pids,
-    lastWill: lastWillOf(options),
-  });
+  const store = await openStore(
+    options,
+    { processes: () => watchdogs.pids, lastWill: lastWillOf(options) },
+    "refuse",
+  );
   await using _backend = store.backend;
   using stop = stopOnSignals();
   const job = await CronJob.open({ command, watchdogs, passEnv: new Set(options.passEnv) });
@@ -177,7 +181,7 @@ function report(replica: Schedule, format: LogFormat, where: string): void {
   const soon = next === null ? "never" : new Date(next).toISOString();
   line(
     "scheduled",
-    { next: soon, candidate: replica.election.candidate },
-    `waiting; next instant ${soon}, kept in ${where}`,
+    { next: soon, candidate: replica.election.candidate, store: where },
+    `waiting; next run at ${soon}; kept in ${where}`,
   );
 }

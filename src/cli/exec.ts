@@ -13,7 +13,7 @@ import {
 } from "./candidacy.js";
 import type { CandidacyOptions, LastWillOptions } from "./candidacy.js";
 import { EXIT, exitCodeOf, failureLine, UsageError } from "../terminal/failure.js";
-import { preciseNow } from "../terminal/lines.js";
+import { preciseNow, storeLine } from "../terminal/lines.js";
 import type { Line } from "../terminal/lines.js";
 import { addRunnerOptions, durationOption } from "./options.js";
 import { output } from "../terminal/output.js";
@@ -47,10 +47,11 @@ interface ExecOptions extends StoreOptions, CandidacyOptions, LastWillOptions {
 
 const HELP = `
 Examples:
-  $ conclave exec nightly-bill -- ./bill.sh --all
+  $ export CONCLAVE_BACKEND=etcd://etcd-1:2379,etcd-2:2379,etcd-3:2379   (a store that all machines reach)
+  $ conclave exec mailer --on-exit restart -- ./send-mails.sh --all
   $ conclave exec ticker -- sh -c 'while sleep 1; do echo "$CONCLAVE_TOKEN"; done'
   $ conclave exec worker --on-exit restart --ttl 5s --grace 1s -- node worker.js
-  $ conclave exec backup --try -- pg_dump shop > shop.sql
+  $ conclave exec backup --try --backend file: -- pg_dump shop > shop.sql   (one machine is meant)
 
 The command is given CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_ID. It runs in a session of its own; signals to
 this program are passed on to its process group. If leadership cannot be renewed the group is sent SIGTERM, and SIGKILL
@@ -129,14 +130,16 @@ async function runExec(
   const watchdogs = new WatchdogPool(options.contain, (method) =>
     notes.line(containedLine(election, method)),
   );
-  const store = await openStore(options, {
-    processes: () => watchdogs.pids,
-    lastWill: lastWillOf(options),
-  });
+  const store = await openStore(
+    options,
+    { processes: () => watchdogs.pids, lastWill: lastWillOf(options) },
+    "refuse",
+  );
   await using election = await openCandidate(name, id, options, store.backend);
   const stopBudget = stopBudgetOf(election.timing, options.grace);
   const notes = openNotes(options.log, id, election.candidate);
   notes.note(`candidate ${election.candidate} in election "${name}"; elections live in ${store.where}`);
+  if (options.log === "json") notes.line(storeLine(name, election.candidate, store.where));
   const passEnv = new Set(options.passEnv);
   const wrapper = new Wrapper({
     election,

@@ -20,6 +20,7 @@ import type { StoreOptions } from "./store.js";
 interface LockCommandOptions extends StoreOptions, LastWillOptions {
   readonly timeout?: number;
   readonly try?: boolean;
+  readonly quiet?: boolean;
   readonly ttl?: number;
   readonly id?: string;
   readonly passEnv?: readonly string[];
@@ -28,6 +29,7 @@ interface LockCommandOptions extends StoreOptions, LastWillOptions {
 
 const HELP = `
 Examples:
+  $ export CONCLAVE_BACKEND=etcd://etcd-1:2379,etcd-2:2379,etcd-3:2379   (a store that all machines reach)
   $ conclave lock deploy -- ./deploy.sh production
   $ conclave lock deploy --try -- ./deploy.sh || echo "someone else deploys"
   $ conclave lock report --timeout 30s -- sh -c 'echo "token $CONCLAVE_TOKEN"'
@@ -46,6 +48,7 @@ export function addLock(program: Command, done: (code: number) => void): void {
     .usage("<NAME> [options] -- <command> [args...]")
     .argument("<NAME>", "the lock")
     .argument("[command...]", "after --: what to run")
+    .option("--quiet", "do not say where the lock lives")
     .option("--try", "do not wait: exit 1 if the lock is not free")
     .addOption(durationOption("--timeout", "wait at most this long for the lock (default forever)"))
     .addOption(durationOption("--ttl", "how long the lock lasts without a sign of life (default 10s)"))
@@ -70,10 +73,12 @@ async function lockCommand(name: string, words: string[], options: LockCommandOp
     return found.status;
   }
   await using watchdogs = new WatchdogPool(options.contain);
-  const store = await openStore(options, {
-    processes: () => watchdogs.pids,
-    lastWill: lastWillOf(options),
-  });
+  const store = await openStore(
+    options,
+    { processes: () => watchdogs.pids, lastWill: lastWillOf(options) },
+    "refuse",
+  );
+  if (options.quiet !== true) say(`lock "${name}" lives in ${store.where}`);
   const id = candidateId(options.id);
   // A lock is an election nobody watches.
   await using election = await openCandidate(name, id, { leaseDuration: options.ttl }, store.backend);

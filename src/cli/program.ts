@@ -22,16 +22,18 @@ import { similarFlag } from "./suggest.js";
 const HELP = `
 Examples:
   $ conclave demo                          three candidates, in this terminal
-  $ conclave run nightly-bill --ttl 10s    campaign, and say who leads
-  $ conclave exec nightly-bill -- ./bill.sh  run a command while leading
-  $ conclave leader nightly-bill --json    who leads?
+  $ export CONCLAVE_BACKEND=etcd://etcd-1:2379   a store that all machines reach
+  $ conclave cron '0 3 * * *' bill -- ./bill.sh    once a night, on all machines together
+  $ conclave run mailer --ttl 10s          campaign, and say who leads
+  $ conclave exec mailer -- ./mailer.sh    run a command while leading
+  $ conclave leader mailer --json          who leads?
   $ conclave status                        all elections here, and who leads them
   $ conclave observe --watch               the same, as a table that is drawn again
   $ conclave lock deploy -- ./deploy.sh    one at a time
-  $ conclave cron '0 9 * * *' calls -- ./call.sh    once, on all machines together
-  $ conclave serve nightly-bill --ui       the same over HTTP, and as a page
+  $ conclave serve mailer --ui             the same over HTTP, and as a page
 
-Without --backend elections live in files of this user on this machine.
+Without --backend elections live in files of this user on this machine, and machines do not compete with each other.
+In a container cron, exec and lock then refuse; --backend file: says that one machine is meant.
 A URL with a password is better given in CONCLAVE_BACKEND: arguments can be seen by others.`;
 
 const UNKNOWN_FLAG = "error: unknown option '";

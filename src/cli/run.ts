@@ -13,6 +13,7 @@ import type { CandidacyOptions, LastWillOptions } from "./candidacy.js";
 import { Candidate } from "../terminal/candidate.js";
 import { formatDuration } from "../terminal/duration.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
+import { storeLine } from "../terminal/lines.js";
 import { openLog } from "../terminal/log.js";
 import type { LogFormat } from "../terminal/log.js";
 import { durationOption } from "./options.js";
@@ -32,10 +33,10 @@ interface RunOptions extends StoreOptions, CandidacyOptions, LastWillOptions {
 
 const HELP = `
 Examples:
-  $ conclave run nightly-bill --id web-1
-  $ conclave run --ttl 3s --work-every 1s --max-term 30s
-  $ conclave run nightly-bill --lock-dir /var/lib/billing --log json
-  $ conclave run nightly-bill --try || echo "someone else leads"
+  $ conclave run mailer --backend etcd://etcd-1:2379,etcd-2:2379 --id web-1
+  $ conclave run --backend file: --ttl 3s --work-every 1s --max-term 30s
+  $ conclave run mailer --lock-dir /var/lib/billing --log json
+  $ conclave run mailer --backend file: --try || echo "someone else leads"
 
 Ctrl-C or SIGTERM stops the work, resigns and exits 0; a second one exits at once.
 Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 4 any other fault, or output was lost.
@@ -74,7 +75,7 @@ async function run(name: string | undefined, options: RunOptions): Promise<numbe
   log.note(
     `candidate ${standing.candidate} in election "${election}", ttl ${formatDuration(standing.timing.ttlMs)}`,
   );
-  log.note(`elections live in ${store.where}`);
+  log.line(storeLine(election, standing.candidate, store.where));
   const candidate = new Candidate({
     election: standing,
     log,

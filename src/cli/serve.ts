@@ -21,6 +21,7 @@ import { formatDuration } from "../terminal/duration.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import { listenOption, sidecarToken } from "../terminal/listen.js";
 import type { Address } from "../terminal/listen.js";
+import { storeLine } from "../terminal/lines.js";
 import { openLog } from "../terminal/log.js";
 import type { Log, LogFormat } from "../terminal/log.js";
 import { durationOption } from "./options.js";
@@ -41,6 +42,7 @@ const LISTEN: Address = { host: "127.0.0.1", port: 4040 };
 
 const HELP = `
 Examples:
+  $ export CONCLAVE_BACKEND=etcd://etcd-1:2379,etcd-2:2379,etcd-3:2379   (a store that all machines reach)
   $ conclave serve nightly-bill
   $ curl -s http://127.0.0.1:4040/elections/nightly-bill
   $ curl -sf http://127.0.0.1:4040/elections/nightly-bill/leading && echo "we lead"
@@ -49,7 +51,7 @@ Examples:
 
 Campaigns in each election and reports on it over HTTP. Answers say how long they may be relied on; when the
 store cannot be asked, the answer is 503, not what was true before. Beyond this machine a token is required.
-Ctrl-C or SIGTERM gives the offices up and exits 0; a second one exits at once.
+Ctrl-C or SIGTERM resigns and exits 0; a second one exits at once.
 Exit codes: 0 stopped on request; 2 bad usage, or the address is taken; 3 the store could not be opened; 4 any other
 fault, or output was lost.`;
 
@@ -91,7 +93,7 @@ async function serve(names: readonly string[], options: ServeOptions): Promise<n
   const out = output();
   const log = openLog(options.log, out, id);
   using stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
-    log.note(`${signal}: giving the offices up (once more exits at once)`),
+    log.note(`${signal}: resigning (send it again to exit at once)`),
   );
   const metrics = await metricsOf(elections, log);
   const { host, port } = options.listen;
@@ -105,6 +107,8 @@ async function serve(names: readonly string[], options: ServeOptions): Promise<n
     assets: options.ui === true ? await dashboard() : undefined,
   });
   log.note(`elections live in ${store.where}; ttl ${formatDuration(elections[0]!.timing.ttlMs)}`);
+  if (options.log === "json")
+    for (const { name, candidate } of elections) log.line(storeLine(name, candidate, store.where));
   log.note(`listening on ${sidecar.url}`);
   if (options.ui === true) log.note(`page: ${sidecar.url}/ui`);
   if (token === undefined) log.note("no token is set: resigning over HTTP is off");

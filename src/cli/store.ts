@@ -1,16 +1,18 @@
 /** The flags that say where elections live, shared by all commands. What they are called, each backend says itself. */
 import type { Command } from "commander";
-import { backends, examples, ownBackend } from "../backends/registry.js";
+import { ownLeaderEach, separateReplicas } from "../backends/default-store.js";
+import { backends, examples } from "../backends/registry.js";
 import { systemClock } from "../kit/clock.js";
 import { isConclaveError } from "../kit/errors.js";
 import { bounded } from "../kit/wait.js";
+import { whereOf } from "../kit/where.js";
 import { openBackend, schemeOf } from "../open.js";
 import { BOTH_SCHEME, bothUrls } from "../both/url.js";
 import type { Backend } from "../seam/backend.js";
 import type { BackendEntry, OpenOptions, StoreFlag, StoreFlags } from "../seam/entry.js";
 import { UsageError } from "../terminal/failure.js";
 import { output } from "../terminal/output.js";
-import { rememberSecrets, showUrl } from "../terminal/secrets.js";
+import { rememberSecrets } from "../terminal/secrets.js";
 import { importModules, locate } from "./import.js";
 
 /** Longest that a list of elections may take. */
@@ -32,7 +34,10 @@ export interface Store {
 
 export function addStoreOptions(command: Command): Command {
   command
-    .option("--backend <url>", `where elections live: ${examples()} (env CONCLAVE_BACKEND; default file:)`)
+    .option(
+      "--backend <url>",
+      `where elections live: ${examples()} (env CONCLAVE_BACKEND; default file:, this machine only)`,
+    )
     .option(
       "--import <module>",
       "load this module first: one that registers a backend of your own (may be given several times)",
@@ -53,14 +58,33 @@ export function electionsNamed(options: StoreOptions): string[] {
   return electionFlags().flatMap((flag) => valueOf(options, flag) ?? []);
 }
 
+/** `refuse`: commands that run another one. If each replica had a store of its own, all of them would run it. */
+export type WithoutStore = "refuse" | "warn";
+
 /** Opens what the flags or the environment name. What cannot be used is refused here, before anyone campaigns. */
-export async function openStore(options: StoreOptions, open: OpenOptions = {}): Promise<Store> {
+export async function openStore(
+  options: StoreOptions,
+  open: OpenOptions = {},
+  withoutStore: WithoutStore = "warn",
+): Promise<Store> {
   const url = backendUrl(options);
+  if (url === undefined) checkDefault(withoutStore);
   const modules = options.import ?? [];
   await importModules(modules);
-  const backend = await openBackend(url, { ...open, imports: modules.map(locate) });
-  const entry = ownBackend(schemeOf(url));
-  return { backend, where: entry?.where === undefined ? showUrl(url) : await entry.where(new URL(url)) };
+  const backend = await openBackend(url ?? "file:", { ...open, imports: modules.map(locate) });
+  const where = whereOf(backend) ?? backend.name;
+  return { backend, where: url === undefined ? `${where}, on this machine only` : where };
+}
+
+function checkDefault(withoutStore: WithoutStore): void {
+  const sign = separateReplicas();
+  if (sign === undefined) return;
+  const message = `${ownLeaderEach(sign)}. Name a store that all replicas reach (--backend URL or CONCLAVE_BACKEND: ${examples()})`;
+  if (withoutStore === "refuse")
+    throw new UsageError(`${message}; if one machine is meant, say so with --backend file:`);
+  output(process.stderr).line(
+    `conclave: WARNING: ${message}, or say --backend file: if one machine is meant`,
+  );
 }
 
 /** The elections of a store; more than can be listed is said on stderr. */
@@ -76,8 +100,8 @@ export async function listed({ backend, where }: Store, signal: AbortSignal): Pr
   return found.names;
 }
 
-/** The one place that the flags, or else the environment, name. */
-export function backendUrl(options: StoreOptions): string {
+/** The one place that the flags, or else the environment, name; `undefined`: they name none. */
+export function backendUrl(options: StoreOptions): string | undefined {
   const { backend } = options;
   const flagged = backends.filter(({ flags }) =>
     flags?.where.some((flag) => valueOf(options, flag) !== undefined),
@@ -87,7 +111,8 @@ export function backendUrl(options: StoreOptions): string {
   const named =
     flagged[0] ?? backends.find(({ flags }) => flags?.election && valueOf(options, flags.election));
   if (backend === undefined && named?.flags !== undefined) return flagUrl(named.flags, options);
-  const text = backend ?? (process.env["CONCLAVE_BACKEND"] || "file:");
+  const text = backend ?? (process.env["CONCLAVE_BACKEND"] || undefined);
+  if (text === undefined) return undefined;
   rememberSecrets(text);
   if (schemeOf(text) === BOTH_SCHEME) bothUrls(text).forEach(rememberSecrets);
   return text;

@@ -10,6 +10,7 @@ import { systemClock } from "../kit/clock.js";
 import { Election } from "../election/election.js";
 import type { ElectionOptions } from "../api/options.js";
 import { invalid } from "../kit/errors.js";
+import { openBackend } from "../open.js";
 import type { CronEventName, CronListener, CronMetrics } from "./events.js";
 import { CronReports } from "./events.js";
 import type { Job } from "./job.js";
@@ -21,14 +22,15 @@ import type { Timetable } from "./timetable.js";
 import { cronTimetable } from "./timetable.js";
 
 /** What a schedule is started with. */
-export interface ScheduleOptions extends Omit<ElectionOptions, "ready" | "maxTermMs"> {
+export interface ScheduleOptions extends Omit<ElectionOptions, "backend" | "ready" | "maxTermMs"> {
   /** Name of the schedule, and of its election: one for each job, the same on every replica. */
   readonly name: string;
   /** Five fields, six with seconds in front, or `@daily` and the like; or a timetable of your own. */
   readonly cron: string | Timetable;
   /** Whose wall clock the pattern means. Default `UTC`, the same on every machine. */
   readonly timeZone?: string | undefined;
-  readonly backend: Backend;
+  /** A backend, or the URL of one; one that is opened here is closed with the schedule. The same store on every replica. */
+  readonly backend: Backend | string | URL;
   readonly job: Job;
   /** Default `at-most-once`. */
   readonly mode?: Mode | undefined;
@@ -53,7 +55,16 @@ export async function schedule(options: ScheduleOptions): Promise<Schedule> {
   const timeZone = options.timeZone ?? "UTC";
   const timetable =
     typeof options.cron === "string" ? await cronTimetable(options.cron, timeZone) : options.cron;
-  return new Schedule(options, timetable);
+  const { backend } = options;
+  if (typeof backend !== "string" && !(backend instanceof URL))
+    return new Schedule({ ...options, backend }, timetable);
+  const opened = await openBackend(backend);
+  try {
+    return new Schedule({ ...options, backend: opened, closeBackend: true }, timetable);
+  } catch (error) {
+    await opened[Symbol.asyncDispose]();
+    throw error;
+  }
 }
 
 /** The last runs of a schedule, for whoever wants to know: no candidate, no leadership. */
@@ -84,7 +95,7 @@ export class Schedule implements AsyncDisposable {
   readonly #running: Promise<void>;
 
   /** Use {@link schedule}: it reads the pattern. */
-  constructor(options: ScheduleOptions, timetable: Timetable) {
+  constructor(options: ScheduleOptions & { readonly backend: Backend }, timetable: Timetable) {
     const policy = policyOf(options);
     const { job, timeoutMs } = options;
     if (typeof job !== "function") throw invalid(`job must be a function, got ${typeof job}`);

@@ -205,6 +205,7 @@ function afterLine(state: DemoState, name: string, line: Line): DemoState {
     case "jeopardy":
     case "safe":
       return change(state, name, { jeopardy: event === "jeopardy", ...(token !== null && { token }) });
+    case "store":
     case "contained":
       return state;
     case "leader":

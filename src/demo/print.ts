@@ -145,6 +145,7 @@ function spoken(node: string, line: Line): string | undefined {
     case "leader":
       return following(node, line);
     case "work": // the ledger tells it
+    case "store":
     case "contained":
       return undefined;
   }

@@ -1,6 +1,8 @@
 /** What is demanded of a backend before an election begins on it: what it does not promise, its users must have accepted. */
 import type { Backend } from "../seam/backend.js";
 import { invalid } from "../kit/errors.js";
+import { storeText } from "../kit/where.js";
+import { noteStore } from "./one-store.js";
 import type { Reports } from "../law/reports.js";
 
 /** Without types a URL is easily given here. It is not repeated: it may hold a password. */
@@ -21,10 +23,18 @@ export function checkFenced(backend: Backend, allowUnfenced: boolean | undefined
   );
 }
 
+/** Logs where a candidate campaigns, and what its user should know of that store. */
+export function announce(election: string, backend: Backend, events: Reports): void {
+  events.log("info", `campaigning on ${storeText(backend)}`);
+  const wrong = noteStore(election, backend);
+  if (wrong !== undefined) events.log("warn", wrong);
+  logWarnings(backend, events);
+}
+
 const warned = new WeakSet<Backend>();
 
 /** Logs once for each backend that it excludes two leaders by best effort only, and what it finds wrong with its store. */
-export function logWarnings(backend: Backend, events: Reports): void {
+function logWarnings(backend: Backend, events: Reports): void {
   if (warned.has(backend)) return;
   warned.add(backend);
   backend.onWarning?.((message) => events.log("warn", message));

@@ -4,7 +4,7 @@
  */
 import { confirm, withdraw } from "../law/confirm.js";
 import { releaseHold } from "../law/release.js";
-import { checkBackend, checkFenced, logWarnings } from "./assurance.js";
+import { announce, checkBackend, checkFenced } from "./assurance.js";
 import type { Backend, Hold } from "../seam/backend.js";
 import { Backoff } from "../kit/backoff.js";
 import type { Clock } from "../seam/clock.js";
@@ -21,6 +21,7 @@ import { Tenure } from "../law/tenure.js";
 import { resolveTiming } from "../law/timing.js";
 import type { Timing } from "../law/timing.js";
 import { TokenFloor } from "../law/token-floor.js";
+import { forgetStore } from "./one-store.js";
 import { serve } from "./work.js";
 import type { Work } from "./work.js";
 import { bounded, onAbort, sleep, untilAborted } from "../kit/wait.js";
@@ -53,6 +54,7 @@ export class Candidate {
   /** All that is under way: `close()` waits for it. */
   #running: Set<Promise<unknown>> | undefined;
   #state: State = IDLE;
+  #announced = false;
   /** The end of the last term, if it may not have been reported when the next campaign began. */
   #last: Promise<unknown> | undefined;
   #closed: Promise<void> | undefined;
@@ -171,6 +173,7 @@ export class Candidate {
     const ending = this.tenure?.endNow("closed", "the election was closed");
     this.#closing.stop(new ConclaveError("state", `election "${this.election}" is closed`));
     await ending;
+    forgetStore(this.election, this.backend);
     // What is stopped may leave something to be given back.
     while (this.#running !== undefined) await Promise.allSettled([...this.#running]);
     if (this.#closeBackend) await this.backend[Symbol.asyncDispose]();
@@ -188,7 +191,8 @@ export class Candidate {
       );
     // The last term may be over but its lease not yet released: `close()` waits for that too.
     if (state.kind === "leading") this.#last = this.track(state.tenure.ended);
-    logWarnings(this.backend, this.events);
+    if (!this.#announced) announce(this.election, this.backend, this.events);
+    this.#announced = true;
     this.#state = { kind: "campaigning", call };
   }
 

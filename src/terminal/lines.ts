@@ -4,7 +4,16 @@ import { describe, isConclaveError } from "../kit/errors.js";
 import type { Term, TermEnd } from "../api/term.js";
 import { redact } from "./secrets.js";
 
-export type LineEvent = "elected" | "ended" | "jeopardy" | "safe" | "leader" | "work" | "error" | "contained";
+export type LineEvent =
+  | "store"
+  | "elected"
+  | "ended"
+  | "jeopardy"
+  | "safe"
+  | "leader"
+  | "work"
+  | "error"
+  | "contained";
 
 /** A line of `--log json` and `--json`. Field names are API. */
 export interface Line {
@@ -18,7 +27,7 @@ export interface Line {
   readonly token: string | null;
   /** `ended`: resigned, closed, expired or revoked. `jeopardy`, `error`: what went wrong. `contained`: cgroup, scan or group. */
   readonly reason?: string;
-  /** `ended`, `contained`: one line for people. */
+  /** `store`: where elections live. `ended`, `contained`: one line for people. */
   readonly detail?: string;
   /** `error`, `jeopardy`: the stable code, where there is one. */
   readonly code?: string;
@@ -36,6 +45,11 @@ export function preciseNow(): number {
   const wall = Date.now();
   if (Math.abs(origin + performance.now() - wall) > REANCHOR_MS) origin = wall - performance.now();
   return Math.round((origin + performance.now()) * 1_000) / 1_000;
+}
+
+/** Said at every start, before anything else: candidates that name another store do not compete. */
+export function storeLine(election: string, candidate: string | null, where: string): Line {
+  return { event: "store", at: preciseNow(), election, candidate, token: null, detail: where };
 }
 
 export function termLine(event: LineEvent, term: Term, at: number = preciseNow()): Line {

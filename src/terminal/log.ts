@@ -1,6 +1,6 @@
 /** Two ways to print the same lines. */
 import type { Leader } from "../seam/backend.js";
-import type { Line } from "./lines.js";
+import type { Line, LineEvent } from "./lines.js";
 import type { Colour, Out } from "./output.js";
 import { clockTime } from "./output.js";
 
@@ -68,7 +68,9 @@ function textLog(out: Out, id: string, self: string | undefined): Log {
   };
   return {
     line: (line) => {
-      if (isNews(line)) print(line.at, lookOf(line), true);
+      const { event } = line;
+      if (event === "store") out.line({ colour: "grey", text: `elections live in ${line.detail}` });
+      else if (isNews(line)) print(line.at, lookOf({ ...line, event }), true);
     },
     status: (status) => print(status.at, statusLook(status), false),
     note: (text) => out.line({ colour: "grey", text }),
@@ -98,7 +100,7 @@ function valueOf({ candidate, value }: Line): string {
   return silent ? "" : `, value ${JSON.stringify(value)}`;
 }
 
-function lookOf(line: Line): Look {
+function lookOf(line: Line & { readonly event: Exclude<LineEvent, "store"> }): Look {
   const { event, token, candidate, reason } = line;
   switch (event) {
     case "elected":

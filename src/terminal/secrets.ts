@@ -4,19 +4,10 @@
  * a line: names, tokens and other fields are printed as they are, even if they
  * equal a password.
  */
-import { MASK, maskSecrets } from "../kit/secrets.js";
+import { maskSecrets } from "../kit/secrets.js";
+import { decoded, isSecretParameter, maskUrls } from "../kit/urls.js";
 
 const known = new Set<string>();
-const TELLING = "(?:pass|pwd|secret|token|key|auth|cred)";
-const TELLING_NAME = new RegExp(TELLING, "i");
-/** `?key=/etc/ssl/key.pem` names a file: hiding it would only hide what is wrong with it. */
-const PATH = /^\.{0,2}\/[^/]+\//;
-
-const SCHEME = "([a-z][a-z0-9+.-]*:\\/\\/)";
-const USER_INFO = new RegExp(`${SCHEME}[^/?#\\s"']*@`, "gi");
-/** A password with an unescaped `/`, `?` or `#`: what looks like a port is not a number. */
-const ODD_USER_INFO = new RegExp(`${SCHEME}(?=[^/?#\\s"'@:]*:(?!\\d+(?:[/?#,\\s"']|$)))\\S*@`, "gi");
-const PARAMETER = new RegExp(`([?&][^=&#\\s"']*${TELLING}[^=&#\\s"']*=)([^&#\\s"']+)`, "gi");
 
 /** Remembers the credentials of a backend URL, before anything else looks at it. */
 export function rememberSecrets(url: string): void {
@@ -28,7 +19,7 @@ export function rememberSecrets(url: string): void {
     if (colon >= 0) rememberSecret(userinfo.slice(colon + 1));
   }
   for (const [, name, value] of url.matchAll(/[?&]([^=&#\s]+)=([^&#\s]*)/g)) {
-    if (TELLING_NAME.test(name!) && !PATH.test(decoded(value!))) rememberSecret(value!);
+    if (isSecretParameter(name!, value!)) rememberSecret(value!);
   }
 }
 
@@ -41,28 +32,4 @@ export function rememberSecret(secret: string): void {
 /** Free text without any credential that is known, or that a URL in it holds. */
 export function redact(text: string): string {
   return maskSecrets(maskUrls(text), known);
-}
-
-/** A backend URL as it may be shown: no user, no password, no parameters. */
-export function showUrl(url: string): string {
-  return maskUrls(url)
-    .replace(`${MASK}@`, "")
-    .replace(/[?#].*$/s, "");
-}
-
-function maskUrls(text: string): string {
-  return text
-    .replace(USER_INFO, `$1${MASK}@`)
-    .replace(ODD_USER_INFO, `$1${MASK}@`)
-    .replace(PARAMETER, (whole, name: string, value: string) =>
-      PATH.test(decoded(value)) ? whole : `${name}${MASK}`,
-    );
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -86,7 +86,17 @@ describe("a full disk under the output", () => {
 describe("conclave lock", () => {
   it("that times out before the store has answered once does not know whether it is held: 3", async () => {
     const url = `etcd://127.0.0.1:${(await blackHole()).port}`;
-    const timed = await conclave(["lock", "deploy", "--timeout", "300ms", "--backend", url, "--", "true"]);
+    const timed = await conclave([
+      "lock",
+      "deploy",
+      "--quiet",
+      "--timeout",
+      "300ms",
+      "--backend",
+      url,
+      "--",
+      "true",
+    ]);
     expect(timed.err).toMatch(
       /^conclave: timed out waiting for lock "deploy"; whether it is held is not known: /,
     );

@@ -65,7 +65,9 @@ describe("conclave leader", () => {
     const name = `nobody-${process.pid}-${Date.now()}`;
     const { code, out } = await conclave(["leader", name]);
     expect(code).toBe(1);
-    expect(out).toBe(`nobody leads "${name}" in ${defaultDirectory()} (the default directory)`);
+    expect(out).toBe(
+      `nobody leads "${name}" in ${defaultDirectory()} (the default directory), on this machine only`,
+    );
   });
 
   it("prints what a stranger wrote without letting it steer the terminal", async () => {

@@ -33,7 +33,7 @@ describe("conclave lock", () => {
       script,
     ]);
     expect(first.code).toBe(7);
-    expect(first.err).toBe("");
+    expect(first.err).toBe(`conclave: lock "deploy" lives in ${directory}`);
     expect(first.out).toMatch(/^deploy \d+ me-[0-9a-f]+$/);
     const second = await conclave(["lock", "deploy", "--lock-dir", directory, "--", "sh", "-c", script]);
     const token = (text: string): bigint => BigInt(text.split(" ")[1]!);
@@ -44,7 +44,16 @@ describe("conclave lock", () => {
     const directory = scratch();
     const first = holder(directory, "echo in; sleep 30");
     await first.line(/^in$/);
-    const tried = await conclave(["lock", "deploy", "--lock-dir", directory, "--try", "--", "true"]);
+    const tried = await conclave([
+      "lock",
+      "deploy",
+      "--quiet",
+      "--lock-dir",
+      directory,
+      "--try",
+      "--",
+      "true",
+    ]);
     expect(tried).toEqual({ code: 1, out: "", err: 'conclave: lock "deploy" is held by someone else' });
     const timed = await conclave([
       "lock",
@@ -116,7 +125,7 @@ describe("conclave lock", () => {
 
   it("a store that cannot be asked is not a lock that is held: 3, and it says so while it waits", async () => {
     const nobody = ["--backend", "etcd://127.0.0.1:1", "--", "true"];
-    const timed = await conclave(["lock", "deploy", "--timeout", "1s", ...nobody]);
+    const timed = await conclave(["lock", "deploy", "--quiet", "--timeout", "1s", ...nobody]);
     expect(timed.code).toBe(3);
     expect(timed.err.split("\n")).toEqual([
       expect.stringMatching(/^conclave: cannot reach etcd .*; trying again$/),
@@ -124,14 +133,14 @@ describe("conclave lock", () => {
         /^conclave: timed out waiting for lock "deploy"; .* not known: cannot reach etcd/,
       ),
     ]);
-    const tried = await conclave(["lock", "deploy", "--try", ...nobody]);
+    const tried = await conclave(["lock", "deploy", "--quiet", "--try", ...nobody]);
     expect(tried.code).toBe(3);
     expect(tried.err).toMatch(/^conclave: cannot reach etcd [^\n]*$/);
   });
 
   it("what does not pass is told once, and not as if it were tried again", async () => {
     const url = "etcd://127.0.0.1:1?ca=/nowhere/ca.pem";
-    const { code, err } = await conclave(["lock", "deploy", "--backend", url, "--", "true"]);
+    const { code, err } = await conclave(["lock", "deploy", "--quiet", "--backend", url, "--", "true"]);
     expect(code).toBe(2);
     expect(err).toMatch(/^conclave: cannot read the ca file for etcd: [^\n]*$/);
     expect(err).not.toContain("trying again");

@@ -3,7 +3,8 @@ import { formatDuration, parseDuration } from "../../src/terminal/duration.js";
 import { exitCodeOf, failureLine, Stopped, UsageError } from "../../src/terminal/failure.js";
 import { preciseNow } from "../../src/terminal/lines.js";
 import { clockTime, render } from "../../src/terminal/output.js";
-import { redact, rememberSecrets, showUrl } from "../../src/terminal/secrets.js";
+import { redact, rememberSecrets } from "../../src/terminal/secrets.js";
+import { showUrl } from "../../src/kit/urls.js";
 import { backendUrl } from "../../src/cli/store.js";
 import { ConclaveError, invalid } from "../../src/kit/errors.js";
 import { printable } from "../../src/kit/printable.js";
@@ -104,7 +105,7 @@ describe("secrets", () => {
 
 describe("where elections live", () => {
   it("is one URL, whichever flags name it", () => {
-    expect(backendUrl({})).toBe("file:");
+    expect(backendUrl({})).toBeUndefined();
     expect(backendUrl({ backend: "memory:" })).toBe("memory:");
     expect(backendUrl({ lockDir: "/a b" })).toBe("file:///a%20b");
     expect(backendUrl({ leaseLockName: "x" })).toBe("kubernetes:///");

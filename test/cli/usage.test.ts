@@ -136,7 +136,7 @@ describe("help", () => {
     async (command) => {
       const { code, out } = await inProcess([command, "--help"]);
       expect(code).toBe(0);
-      expect(out).toMatch(new RegExp(`Examples:\\n  \\$ conclave ${command}`));
+      expect(out).toMatch(new RegExp(`Examples:\\n(?:  \\$ export .*\\n)?  \\$ conclave ${command}`));
       expect(out).toMatch(/Exit codes: 0/);
       expect((await inProcess(["help", command])).out).toBe(out);
     },

@@ -63,7 +63,10 @@ describe("campaign()", () => {
     await election.campaign();
     await clock.advance(0);
     expect(told).toEqual([[1n, 70, backend.guarantees]]);
-    expect(logged).toEqual([`info: election "e": ${election.candidate} leads with token 1`]);
+    expect(logged).toEqual([
+      `info: election "e": campaigning on ${backend.name}`,
+      `info: election "e": ${election.candidate} leads with token 1`,
+    ]);
     await election.close();
   });
 
@@ -170,7 +173,7 @@ describe("a grant", () => {
     backend.onRenew = away;
     outcome(election.campaign());
     await clock.advance(RETRY_MS / 8);
-    expect(logged[0]).toBe('warn: election "e": releasing token 1 failed: away; its lease expires by itself');
+    expect(logged[1]).toBe('warn: election "e": releasing token 1 failed: away; its lease expires by itself');
     backend.onRelease = () => {};
     await election.close();
   });

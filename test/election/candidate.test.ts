@@ -76,7 +76,7 @@ describe("run()", () => {
     expect(backend.count("campaign")).toBe(1);
     await clock.advance(1);
     expect(backend.count("campaign")).toBe(2);
-    expect([running.settled, logged[0]]).toEqual([false, 'error: election "e": campaigning: not for you']);
+    expect([running.settled, logged[1]]).toEqual([false, 'error: election "e": campaigning: not for you']);
     stop.abort();
     await clock.advance(0);
     expect(running).toEqual({ settled: true, value: undefined });

@@ -1,4 +1,4 @@
-/** The first example of the README, pasted into a file and started: it leads, stops when told, and leaves nothing. */
+/** The examples of the README, pasted into files and started: they do what it says, stop when told, and leave nothing. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,13 +26,17 @@ afterEach(() => {
   rmSync(leadership, { recursive: true, force: true });
 });
 
-/** Compiled, and standing in a directory of the test instead of the user's own. */
-function pasted(): string {
-  const [, example = ""] =
-    /^```ts\n([\s\S]*?)^```$/m.exec(readFileSync(join(ROOT, "README.md"), "utf8")) ?? [];
-  const options = `{ backend: ${JSON.stringify(pathToFileURL(leadership).href)}, ttlMs: ${TTL_MS}, name: "nightly-bill"`;
-  const code = example.replace('{ name: "nightly-bill"', options);
-  expect(code).toContain(options);
+const STORE = '"postgres://app@db/orders"';
+
+/** The example with this import, compiled, and standing in a directory of the test instead of a database. */
+function pasted(marker: string, changes: readonly (readonly [string, string])[]): string {
+  const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+  const blocks = [...readme.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map((match) => match[1]!);
+  let code = blocks.find((block) => block.includes(marker)) ?? "";
+  for (const [from, to] of [...changes, [STORE, JSON.stringify(pathToFileURL(leadership).href)] as const]) {
+    expect(code).toContain(from);
+    code = code.replace(from, to);
+  }
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
   writeFileSync(join(FOLDER, "example.ts"), code);
@@ -45,22 +49,60 @@ function pasted(): string {
   return join(FOLDER, "out/example.js");
 }
 
-it("the first example of the README leads, and ends at once when it is told to", async () => {
-  const child = spawn(process.execPath, [pasted()], {
-    stdio: ["ignore", "pipe", "inherit"],
-    timeout: LIMIT_MS,
-    killSignal: "SIGKILL",
-  });
+it("the README's schedule runs its job once for each scheduled time on two replicas, and stops", async () => {
+  const main = pasted("conclave/cron", [["0 3 * * *", "* * * * * *"]]);
+  const said: string[] = [];
+  const replicas = [0, 1].map(() =>
+    spawn(process.execPath, [main], {
+      stdio: ["ignore", "pipe", "inherit"],
+      timeout: LIMIT_MS,
+      killSignal: "SIGKILL",
+    }),
+  );
+  const billed = (): string[] => said.flatMap((line) => /^billing for (\S+)/.exec(line)?.[1] ?? []);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      for (const { stdout } of replicas)
+        createInterface({ input: stdout }).on("line", (line) => {
+          said.push(line);
+          if (billed().length >= 3) resolve();
+        });
+      for (const replica of replicas) replica.once("close", () => reject(new Error(said.join("\n"))));
+    });
+    const closed = replicas.map((replica) => once(replica, "close"));
+    for (const replica of replicas) replica.kill("SIGTERM");
+    expect(await Promise.all(closed)).toEqual([
+      [0, null],
+      [0, null],
+    ]);
+    expect(new Set(billed()).size).toBe(billed().length);
+  } finally {
+    for (const replica of replicas) replica.kill("SIGKILL");
+  }
+});
+
+it("the README's loop leads, and ends at once when it is told to", async () => {
+  const child = spawn(
+    process.execPath,
+    [pasted("openElection", [['name: "mailer"', `ttlMs: ${TTL_MS}, name: "mailer"`]])],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+      timeout: LIMIT_MS,
+      killSignal: "SIGKILL",
+    },
+  );
   try {
     const said: string[] = [];
     const lines = createInterface({ input: child.stdout });
     lines.on("line", (line) => said.push(line));
     await once(lines, "line");
-    expect(said[0]).toMatch(/^election "nightly-bill": .* leads with token \d+$/);
+    while (said.length < 2) await once(lines, "line");
+    expect(said[0]).toMatch(/^election "mailer": campaigning on file, \/.*/);
+    expect(said[1]).toMatch(/^election "mailer": .* leads with token \d+/);
     child.kill("SIGTERM");
     expect(await once(child, "close")).toEqual([0, null]);
-    expect(said.at(-1)).toMatch(/resigned: the candidate was stopped$/);
-    await using look = await openElection({ name: "nightly-bill", backend: pathToFileURL(leadership).href });
+    expect(said.at(-1)).toMatch(/resigned: the candidate was stopped/);
+    await using look = await openElection({ name: "mailer", backend: pathToFileURL(leadership).href });
     expect(await look.leader()).toBeNull();
   } finally {
     child.kill("SIGKILL");

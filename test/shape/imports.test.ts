@@ -44,7 +44,7 @@ const FOLDERS: Record<string, Folder> = {
   open: { folders: [...LIBRARY, "both", "will", "backends/*"], node: true },
   executor: { folders: ["seam", "kit", "will", "open"], node: true },
   fencing: { folders: ["seam", "api", "kit"], node: true },
-  cron: { folders: [...LIBRARY, "fencing"], node: [], npm: ["croner"] },
+  cron: { folders: [...LIBRARY, "fencing", "open"], node: [], npm: ["croner"] },
   metrics: { folders: ["seam", "api", "kit", "election", "cron", "will"], node: [], npm: ["prom-client"] },
   sidecar: { folders: [...LIBRARY, "fencing", "open"], node: true },
   dashboard: { folders: ["sidecar"], node: true },
