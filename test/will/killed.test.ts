@@ -40,30 +40,36 @@ async function killed(leader: Cli): Promise<number> {
 }
 
 describe.each(stores)("a leader on $name", ({ name, open, ttl }) => {
-  it(`is replaced soon after it was killed, ${KILLS} times`, { timeout: 60_000 + KILLS * 12_000 }, async () => {
-    const url = await open();
-    let leader = candidate("c0", url, [], ttl);
-    let led: JsonLine = await leader.event("elected");
-    const took: number[] = [];
-    for (let i = 1; i <= KILLS; i++) {
-      const next = candidate(`c${i}`, url, [], ttl);
-      await next.event("leader");
-      const at = await killed(leader);
-      const elected = await next.event("elected");
-      expect(BigInt(elected.token!)).toBeGreaterThan(BigInt(led.token!));
-      expect(elected.at).toBeGreaterThanOrEqual(at); // the one before was dead: no two led
-      took.push(elected.at - at);
-      [leader, led] = [next, elected];
-    }
-    took.sort((a, b) => a - b);
-    const [median, worst] = [took[Math.floor(took.length / 2)]!, took.at(-1)!];
-    if (process.env["CONCLAVE_KILLS"] !== undefined)
-      process.stdout.write(`${name}: median ${median.toFixed(0)} ms, worst ${worst.toFixed(0)} ms, n ${KILLS}\n`);
-    expect(worst).toBeLessThan(SOON_MS);
-    leader.kill("SIGTERM");
-    expect(await leader.exit).toMatchObject({ code: 0 });
-    await until(() => wills().length === 0); // nothing is left of any of them
-  });
+  it(
+    `is replaced soon after it was killed, ${KILLS} times`,
+    { timeout: 60_000 + KILLS * 12_000 },
+    async () => {
+      const url = await open();
+      let leader = candidate("c0", url, [], ttl);
+      let led: JsonLine = await leader.event("elected");
+      const took: number[] = [];
+      for (let i = 1; i <= KILLS; i++) {
+        const next = candidate(`c${i}`, url, [], ttl);
+        await next.event("leader");
+        const at = await killed(leader);
+        const elected = await next.event("elected");
+        expect(BigInt(elected.token!)).toBeGreaterThan(BigInt(led.token!));
+        expect(elected.at).toBeGreaterThanOrEqual(at); // the one before was dead: no two led
+        took.push(elected.at - at);
+        [leader, led] = [next, elected];
+      }
+      took.sort((a, b) => a - b);
+      const [median, worst] = [took[Math.floor(took.length / 2)]!, took.at(-1)!];
+      if (process.env["CONCLAVE_KILLS"] !== undefined)
+        process.stdout.write(
+          `${name}: median ${median.toFixed(0)} ms, worst ${worst.toFixed(0)} ms, n ${KILLS}\n`,
+        );
+      expect(worst).toBeLessThan(SOON_MS);
+      leader.kill("SIGTERM");
+      expect(await leader.exit).toMatchObject({ code: 0 });
+      await until(() => wills().length === 0); // nothing is left of any of them
+    },
+  );
 });
 
 describe("a will", () => {
