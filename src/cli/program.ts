@@ -29,6 +29,7 @@ Examples:
   $ conclave observe --watch               the same, as a table that is drawn again
   $ conclave lock deploy -- ./deploy.sh    one at a time
   $ conclave cron '0 9 * * *' calls -- ./call.sh    once, on all machines together
+  $ conclave evict nightly-bill            end the term of a leader that hangs
   $ conclave serve nightly-bill --ui       the same over HTTP, and as a page
 
 Without --backend elections live in files of this user on this machine.

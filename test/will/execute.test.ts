@@ -189,7 +189,7 @@ describe("a process with a will", () => {
 });
 
 it("conclave last-will gives back what a process held that died with its helper, and not what one holds that lives", async () => {
-  const env = { CONCLAVE_BACKEND: `${url}`, XDG_RUNTIME_DIR: directory };
+  const env = { CONCLAVE_BACKEND: url, XDG_RUNTIME_DIR: directory };
   const lives = new Cli(["run", "mail", "--log", "json"], env);
   const dies = new Cli(["run", "jobs", "--ttl", "60s", "--log", "json"], env);
   await Promise.all([lives.event("elected"), dies.event("elected")]);
