@@ -68,7 +68,7 @@ async function evict(name: string, options: EvictOptions): Promise<number> {
   if (waitMs === null)
     return say("other", leader, `${leader.candidate} leads "${name}" no longer: nothing was changed`);
   const next = waitMs === 0 ? "now" : `in ${formatDuration(Math.ceil(waitMs))} at the latest`;
-  const what = `evicted ${leader.candidate} from "${name}" (token ${leader.token}); another can lead ${next}`;
+  const what = `evicted ${leader.candidate}, leader of "${name}" (token ${leader.token}); another can lead ${next}`;
   return say("evicted", leader, what, waitMs);
 }
 

@@ -30,6 +30,7 @@ Examples:
   $ conclave status                        all elections here, and who leads them
   $ conclave observe --watch               the same, as a table that is drawn again
   $ conclave lock deploy -- ./deploy.sh    one at a time
+  $ conclave evict mailer                  end the term of a leader that hangs
   $ conclave serve mailer --ui             the same over HTTP, and as a page
 
 Without --backend elections live in files of this user on this machine, and machines do not compete with each other.

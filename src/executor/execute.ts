@@ -5,7 +5,7 @@
 import { systemClock } from "../kit/clock.js";
 import { ConclaveError, describe } from "../kit/errors.js";
 import { StopSource } from "../kit/stop.js";
-import { sleep } from "../kit/wait.js";
+import { bounded, sleep } from "../kit/wait.js";
 import { openBackend } from "../open.js";
 import type { Bequest, Will } from "../will/document.js";
 import { readWill, removeWill } from "../will/file.js";
@@ -29,15 +29,21 @@ export async function executeWill(path: string, patient: boolean): Promise<Execu
   const until = systemClock.now() + BUDGET_MS;
   const will = await readWill(path);
   await assertDead(will, patient ? until : 0);
-  const signal = AbortSignal.timeout(Math.max(1, Math.ceil(until - systemClock.now())));
   const counted = { released: 0, notHeld: 0 };
   const failures: string[] = [];
-  await Promise.all(
-    will.bequests.map((bequest) =>
-      giveBack(bequest, signal, counted, failures).catch((error: unknown) => {
-        failures.push(describe(error));
-      }),
-    ),
+  const all = (signal: AbortSignal): Promise<unknown> =>
+    Promise.all(
+      will.bequests.map((bequest) =>
+        giveBack(bequest, signal, counted, failures).catch((error: unknown) => {
+          failures.push(describe(error));
+        }),
+      ),
+    );
+  const leftMs = Math.max(1, until - systemClock.now());
+  await bounded(systemClock, leftMs, new StopSource(), "giving leaderships back", all).catch(
+    (error: unknown) => {
+      failures.push(describe(error));
+    },
   );
   if (failures.length === 0) await removeWill(path);
   return { ...counted, failures };

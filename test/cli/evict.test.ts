@@ -29,7 +29,7 @@ describe("conclave evict", () => {
     const well = new Cli(["run", "jobs", "--ttl", "3s", "--id", "a", "--log", "json", ...at]);
     const led = await well.event("elected");
     const { out } = await conclave(["evict", "jobs", "--candidate", led.candidate!, ...at]);
-    expect(out).toContain(`evicted ${led.candidate} from "jobs"`);
+    expect(out).toContain(`evicted ${led.candidate}, leader of "jobs"`);
     expect(out).toContain("in 3s at the latest");
     expect(await well.event("ended")).toMatchObject({ token: led.token });
     expect(await conclave(["leader", "jobs", ...at])).toMatchObject({ code: 1 });

@@ -43,7 +43,14 @@ export const stores: readonly KilledStore[] = [
       ]
     : []),
   ...(hasRedis()
-    ? [{ name: "redis", open: async () => (await started(RedisServer.start({ password: "hunter2" }))).url }]
+    ? [
+        {
+          name: "redis",
+          // The server has just been started; nobody led before.
+          open: async () =>
+            `${(await started(RedisServer.start({ password: "hunter2" }))).url}?quarantine=false`,
+        },
+      ]
     : []),
   ...(hasPostgres()
     ? [{ name: "postgres", open: async () => (await started(PostgresServer.start())).url() }]

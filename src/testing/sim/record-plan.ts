@@ -27,7 +27,8 @@ export function addRecordFaults(plan: Plan): Plan {
 /** Also of leaders that are paused at that moment, or are about to be: they must not meet a successor when they wake. */
 function addEvictions(plan: Plan): Plan {
   const random = new Random(plan.seed, "evict");
-  if (plan.cron !== null || !random.chance(EVICTIONS)) return plan;
+  const evicts = plan.store === "observer" || plan.store === "timed" || plan.store === "file";
+  if (!evicts || plan.cron !== null || !random.chance(EVICTIONS)) return plan;
   const { ttlMs, healAtMs } = plan;
   const eviction = (): Fault[] => {
     const t = Math.round(random.between(2 * ttlMs, healAtMs - 2 * ttlMs));
