@@ -15,6 +15,16 @@ afterAll(() => intervals.forEach((interval) => clearInterval(interval)));
 
 const MUTANTS: readonly (readonly [what: string, test: string, mutant: Mutant])[] = [
   [
+    "frees the lease of a leader that is evicted",
+    "release by another process: a leader that is evicted cannot renew, and nobody leads before its lease is over",
+    () => ({
+      backend: (backend) => ({
+        evict: async (claim, options) =>
+          (await backend.release!(claim, options)) === "released" ? { waitMs: 0 } : "not-held",
+      }),
+    }),
+  ],
+  [
     "grants without comparing",
     "a grant is atomic: of many who stand at once, one wins",
     () => ({ parts: ({ leases }) => ({ leases: blindly(leases, ({ token }) => token === null) }) }),

@@ -51,5 +51,29 @@ export const claims: Group = {
         await stage.leaderIs(b!, election, { token: hold.token }, "the leader that observers see");
       },
     },
+    {
+      name: "a leader that is evicted cannot renew, and nobody leads before its lease is over",
+      async run(stage) {
+        const [a, b, c] = await stage.openMany(3);
+        if (c!.evict === undefined) return; // a backend without it has nothing to prove
+        const election = stage.name();
+        const candidate = "hung-90c2";
+        const ttlMs = stage.ttlMs(a!, 1_500);
+        const hold = await stage.win(a!, election, { candidate, ttlMs });
+        const claim = { election, candidate, token: hold.token };
+        const wrong = { ...claim, token: hold.token + 1n };
+        equal(await stage.soon(c!.evict(wrong, stage.call()), "evicting"), "not-held", "a wrong claim");
+        const since = stage.now();
+        const evicted = await stage.soon(c!.evict(claim, stage.call()), "evicting must be answered");
+        check(typeof evicted === "object", `the leader must be evicted, not ${String(evicted)}`);
+        equal(await hold.renew(stage.call()), "lost", "renewing after the eviction");
+        equal(await stage.stand(b!, election, { wait: false, ttlMs }), null, "standing at once");
+        const next = await stage.win(b!, election, { ttlMs });
+        const waited = stage.now() - since;
+        check(waited >= ttlMs * 0.9, `the next one led after ${Math.round(waited)} ms of ${ttlMs}`);
+        check(next.token > hold.token, `the next token (${next.token}) must be higher than ${hold.token}`);
+        await stage.release(next);
+      },
+    },
   ],
 };
