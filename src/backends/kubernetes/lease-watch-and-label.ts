@@ -10,11 +10,11 @@ import type { LeaseStore } from "./store.js";
 
 export interface LeaseWatchAndLabelOptions {
   readonly clock: Clock;
-  readonly store: LeaseStore;
+  readonly store: Pick<LeaseStore, "watch" | "read">;
   readonly election: string;
   readonly candidate: string;
   readonly attemptMs: number;
-  readonly label: PodLabel | undefined;
+  readonly label: Pick<PodLabel, "add" | "remove"> | undefined;
   /** Called once, when the watch has stopped and the label is removed. */
   readonly left: () => void;
 }

@@ -23,6 +23,9 @@ const OPEN_MS = 5_000;
 /** A refusal (403) will not go away by itself soon: polling goes on underneath. */
 const REFUSED_PAUSE_MS = 30_000;
 
+/** What a watch asks the server for. */
+type WatchedLeases = Pick<Leases, "get" | "watch" | "namespace">;
+
 export interface WatcherSink {
   /** The object is there, in this version. */
   present(lease: LeaseObject): void;
@@ -34,7 +37,7 @@ export interface WatcherSink {
 
 export class Watcher {
   readonly #clock: Clock;
-  readonly #leases: Leases;
+  readonly #leases: WatchedLeases;
   readonly #name: string;
   readonly #sink: WatcherSink;
   readonly #stopped = new AbortController();
@@ -47,7 +50,7 @@ export class Watcher {
   /** A version someone else read that this watch has not delivered yet. */
   #missing: bigint | undefined;
 
-  constructor(clock: Clock, leases: Leases, name: string, sink: WatcherSink) {
+  constructor(clock: Clock, leases: WatchedLeases, name: string, sink: WatcherSink) {
     this.#clock = clock;
     this.#leases = leases;
     this.#name = name;
