@@ -55,6 +55,13 @@ export interface RecordBackendOptions {
   readonly close?: () => Promise<void>;
   readonly timing?: TimingDefaults;
   readonly clock?: Clock;
+  /**
+   * The store never gives one version to two writes, even after it has lost its
+   * memory: versions that follow its clock, for example. A candidate that gave its
+   * leadership back then stands again on the version it wrote, without reading it
+   * first. Default: not so.
+   */
+  readonly uniqueVersions?: boolean;
   /** A wake-up that many see is answered after a random part of this, so that not all write at once. */
   readonly wakeJitterMs?: number;
   /** See {@link Backend.onWarning}. */
@@ -97,6 +104,8 @@ class RecordBackend implements BackendWithRecords {
   readonly #seen: ExpiringMap<LastChange>;
   /** The newest version an observer was shown: a later call does not show an older one. */
   readonly #shown: ExpiringMap<bigint>;
+  /** Versions under which this process gave a leadership back; absent where a version may come again. */
+  readonly #vacated: ExpiringMap<Vacated> | undefined;
   readonly #unansweredWrites: UnansweredWrites;
   readonly #close: (() => Promise<void>) | undefined;
   #closed: Promise<void> | undefined;
@@ -115,6 +124,7 @@ class RecordBackend implements BackendWithRecords {
     this.#clock = options.clock ?? systemClock;
     this.#seen = new ExpiringMap(this.#clock);
     this.#shown = new ExpiringMap(this.#clock);
+    this.#vacated = options.uniqueVersions === true ? new ExpiringMap(this.#clock) : undefined;
     this.#unansweredWrites = new UnansweredWrites(this.#clock, this.#leases);
     this.#close = options.close;
     this.#wakeJitterMs = options.wakeJitterMs ?? 0;
@@ -124,6 +134,13 @@ class RecordBackend implements BackendWithRecords {
   async campaign(candidacy: Candidacy, { wait, signal, seen }: CampaignOptions): Promise<Hold | null> {
     const watchOrTimer = new WatchOrTimer(this.#clock, this.#leases, candidacy.election);
     try {
+      // On the version that we vacated ourselves, without a look: if it is not the newest, it is refused and we read.
+      const vacated = this.#takeVacated(candidacy);
+      if (vacated !== undefined) {
+        const hold = await this.#acquire(candidacy, vacated, wait, signal);
+        if (hold !== null) return hold;
+        signal.throwIfAborted();
+      }
       for (let races = 0; ; races++) {
         // The write is conditional on the version that was pushed: if it is not the newest, it is refused and we read.
         const pushed = watchOrTimer.takePushed();
@@ -253,7 +270,15 @@ class RecordBackend implements BackendWithRecords {
       record,
       version: entry.version,
       asked,
+      vacated: (version) => this.#vacated?.set(election, { version, at: this.#clock.now() }),
     });
+  }
+
+  /** Once: whatever becomes of the write, the version is not the newest after it. For a ttl: stores that lost their memory grant nothing for as long. */
+  #takeVacated({ election, ttlMs }: Candidacy): bigint | undefined {
+    const vacated = this.#vacated?.get(election);
+    this.#vacated?.delete(election);
+    return vacated && this.#clock.now() - vacated.at < ttlMs ? vacated.version : undefined;
   }
 
   /** Sleeps until it is worth looking again: a wake, the end of the lease, the next poll, or a death. */
@@ -294,6 +319,12 @@ class RecordBackend implements BackendWithRecords {
   #pollAfter(retryMs: number): number {
     return retryMs * (1 + this.#clock.random() * this.#pollJitter);
   }
+}
+
+/** A version under which nobody led when this process wrote it. */
+interface Vacated {
+  readonly version: bigint;
+  readonly at: number;
 }
 
 function newer(a = -1n, b = -1n): bigint {
