@@ -35,6 +35,7 @@ import {
 } from "./lease.js";
 import { LeaseReader } from "./lease-reader.js";
 import { evictClaim, releaseClaim } from "./release-claim.js";
+import { VacatedVersions } from "./vacated-versions.js";
 import { UnansweredWrites } from "./unanswered-writes.js";
 import { ShownVersions } from "./shown-versions.js";
 import { checkedLeases } from "./checked-leases.js";
@@ -55,6 +56,13 @@ export interface RecordBackendOptions {
   readonly close?: () => Promise<void>;
   readonly timing?: TimingDefaults;
   readonly clock?: Clock;
+  /**
+   * The store never gives one version to two writes, even after it has lost its
+   * memory: versions that follow its clock, for example. A candidate that gave its
+   * leadership back then stands again on the version it wrote, without reading it
+   * first. Default: not so.
+   */
+  readonly uniqueVersions?: boolean;
   /** A wake-up that many see is answered after a random part of this, so that not all write at once. */
   readonly wakeJitterMs?: number;
   /** See {@link Backend.onWarning}. */
@@ -94,6 +102,8 @@ class RecordBackend implements BackendWithRecords {
   readonly #wakeJitterMs: number;
   readonly #pollJitter: number;
   readonly #reads: LeaseReader;
+  /** Versions under which this process gave a leadership back; absent where a version may come again. */
+  readonly #vacated: VacatedVersions | undefined;
   readonly #unansweredWrites: UnansweredWrites;
   readonly #close: (() => Promise<void>) | undefined;
   #closed: Promise<void> | undefined;
@@ -111,6 +121,7 @@ class RecordBackend implements BackendWithRecords {
     if (options.onWarning) this.onWarning = options.onWarning;
     this.#clock = options.clock ?? systemClock;
     this.#reads = new LeaseReader(this.#clock, this.#leases);
+    this.#vacated = options.uniqueVersions === true ? new VacatedVersions(this.#clock) : undefined;
     this.#unansweredWrites = new UnansweredWrites(this.#clock, this.#leases);
     this.#close = options.close;
     this.#wakeJitterMs = options.wakeJitterMs ?? 0;
@@ -120,6 +131,13 @@ class RecordBackend implements BackendWithRecords {
   async campaign(candidacy: Candidacy, { wait, signal, seen }: CampaignOptions): Promise<Hold | null> {
     const watchOrTimer = new WatchOrTimer(this.#clock, this.#leases, candidacy.election);
     try {
+      // On the version that we vacated ourselves, without a look: if it is not the newest, it is refused and we read.
+      const vacated = this.#vacated?.take(candidacy);
+      if (vacated !== undefined) {
+        const hold = await this.#acquire(candidacy, vacated, wait, signal);
+        if (hold !== null) return hold;
+        signal.throwIfAborted();
+      }
       for (let races = 0; ; races++) {
         // The write is conditional on the version that was pushed: if it is not the newest, it is refused and we read.
         const pushed = watchOrTimer.takePushed();
@@ -245,6 +263,7 @@ class RecordBackend implements BackendWithRecords {
       record,
       version: entry.version,
       asked,
+      vacated: (version) => this.#vacated?.vacated(election, version),
     });
   }
 

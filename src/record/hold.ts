@@ -14,6 +14,8 @@ export interface HeldLease {
   readonly record: LeaseRecord & { readonly holder: string; readonly ttlMs: number };
   readonly version: bigint;
   readonly asked: Reading;
+  /** Told the version of the record once it was given back. */
+  readonly vacated?: ((version: bigint) => void) | undefined;
 }
 
 export class RecordHold implements Hold {
@@ -23,6 +25,7 @@ export class RecordHold implements Hold {
   readonly #clock: Clock;
   readonly #store: RecordStore<LeaseRecord>;
   readonly #key: string;
+  readonly #vacated: ((version: bigint) => void) | undefined;
   #record: LeaseRecord;
   #version: bigint;
   /** A write of ours whose answer never came may still arrive: until then an absent record proves nothing. */
@@ -38,6 +41,7 @@ export class RecordHold implements Hold {
     this.token = lease.version;
     this.asked = lease.asked;
     this.ttlMs = lease.record.ttlMs;
+    this.#vacated = lease.vacated;
     this.#version = lease.version;
     this.#record = { ...lease.record, token: lease.version };
   }
@@ -64,7 +68,8 @@ export class RecordHold implements Hold {
   release(options: CallOptions): Promise<void> {
     this.#released = true;
     return this.#inTurn(async () => {
-      await this.#write({ ...this.#record, holder: null, value: "" }, options);
+      const answer = await this.#write({ ...this.#record, holder: null, value: "" }, options);
+      if (answer !== "lost") this.#vacated?.(this.#version);
     });
   }
 

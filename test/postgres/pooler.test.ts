@@ -1,4 +1,5 @@
 /** Behind PgBouncer in transaction mode, and with TLS and a password. */
+import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Election } from "../../src/index.js";
 import { postgresBackend } from "../../src/backends/postgres/index.js";
@@ -23,6 +24,30 @@ describe.skipIf(!hasPostgres() || !hasPgbouncer())(
     });
 
     const url = (more = ""): string => `postgres://postgres@127.0.0.1:${pooler.port}/postgres${more}`;
+
+    it("a pool whose named statements are not known to the next connection goes on without names", async () => {
+      const pool = new pg.Pool({ connectionString: url(), max: 4 });
+      const sent: (string | undefined)[] = [];
+      pool.on("connect", (client) => {
+        const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+        client.query = ((...args: unknown[]) => {
+          sent.push((args[0] as { name?: string }).name);
+          return query(...args);
+        }) as typeof client.query;
+      });
+      const backend = postgresBackend({ client: pool, listen: false });
+      const elections = Array.from({ length: 8 }, (_, i) => new Election({ name: `named-${i}`, backend }));
+      try {
+        for (let i = 0; i < 5; i++)
+          await Promise.all(elections.map(async (election) => (await election.campaign()).resign()));
+        expect(sent.some((name) => name?.startsWith("conclave_"))).toBe(true);
+        expect(sent.slice(-10)).toEqual(Array.from({ length: 10 }));
+      } finally {
+        await Promise.all(elections.map((election) => election.close()));
+        await backend[Symbol.asyncDispose]();
+        await pool.end();
+      }
+    });
 
     it("elections work, silence is noticed once, followers poll", async () => {
       const warnings: string[] = [];

@@ -6,9 +6,10 @@
 import type { Clock, Timer } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
 import { onAbort, untilAborted } from "../../kit/wait.js";
-import { type Row, rowsOf, type Session } from "./client.js";
+import type { Row, Session } from "./client.js";
 import type { Connection, Dialer } from "./dial.js";
 import { endsSession, isReadOnly } from "./errors.js";
+import { NamedStatements } from "./named.js";
 
 /** How long a connection beyond the first stays open without use. */
 const SPARE_MS = 10_000;
@@ -20,6 +21,7 @@ export class OwnConnections implements Session {
   readonly #clock: Clock;
   readonly #dialer: Dialer;
   readonly #most: number;
+  readonly #named = new NamedStatements();
   readonly #idle: Connection[] = [];
   readonly #all = new Set<Connection>();
   readonly #waiting: { give(turn: Turn): void }[] = [];
@@ -38,7 +40,8 @@ export class OwnConnections implements Session {
     const connection = await this.#take(signal);
     const unlink = onAbort(signal, () => connection.destroy());
     try {
-      return rowsOf(await untilAborted(signal, connection.client.query<Row>(text, values)));
+      if (this.#dialer.pooled) this.#named.turnOff();
+      return await untilAborted(signal, this.#named.query(connection.client, text, values));
     } catch (error) {
       if (isReadOnly(error)) this.#dialer.turnAway();
       if (endsSession(error)) connection.destroy();

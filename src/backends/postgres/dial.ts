@@ -92,6 +92,11 @@ export class Dialer {
     this.#options = options;
   }
 
+  /** Whether a pooler has answered: connections may not keep what they were told. */
+  get pooled(): boolean {
+    return this.#bare;
+  }
+
   /** The present host is of no use: begin with the next. */
   turnAway(): void {
     this.#first = (this.#first + 1) % this.#options.hosts.length;

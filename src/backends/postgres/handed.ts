@@ -9,6 +9,7 @@ import { onAbort, untilAborted } from "../../kit/wait.js";
 import type { Subscription, Subscribe, PostgresClient, Row, Session, Unlisten } from "./client.js";
 import { rowsOf } from "./client.js";
 import { type ClientClass, connect } from "./dial.js";
+import { NamedStatements, type NamingClient } from "./named.js";
 
 /** `Pool` of pg, as far as it is used here. */
 interface PoolLike {
@@ -18,7 +19,7 @@ interface PoolLike {
   readonly Client?: ClientClass;
 }
 
-interface PoolClientLike extends PostgresClient {
+interface PoolClientLike extends NamingClient {
   release(destroy?: boolean): void;
 }
 
@@ -32,7 +33,7 @@ function isPool(client: object): client is PoolLike {
 }
 
 /** pg's `Client` takes one statement after the other, and warns if it is given two. */
-function isSingle(client: object): boolean {
+function isSingle(client: object): client is NamingClient {
   return "escapeLiteral" in client && "connection" in client;
 }
 
@@ -52,7 +53,7 @@ class PlainSession implements Session {
 
   async query(text: string, values: unknown[], signal: AbortSignal): Promise<readonly Row[]> {
     signal.throwIfAborted();
-    return rowsOf(await untilAborted(signal, send(this.#client, text, values)));
+    return rowsOf(await untilAborted(signal, this.#client.query(text, values)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
@@ -60,10 +61,11 @@ class PlainSession implements Session {
 
 /** One statement after the other. */
 class SingleSession implements Session {
-  readonly #client: PostgresClient;
+  readonly #client: NamingClient;
+  readonly #named = new NamedStatements();
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(client: PostgresClient) {
+  constructor(client: NamingClient) {
     this.#client = client;
   }
 
@@ -71,10 +73,10 @@ class SingleSession implements Session {
     // Given up before its turn came: it is not sent any more.
     const sent = this.#last.then(() => {
       signal.throwIfAborted();
-      return send(this.#client, text, values);
+      return send(this.#named, this.#client, text, values);
     });
     this.#last = sent.catch(() => {});
-    return rowsOf(await untilAborted(signal, sent));
+    return untilAborted(signal, sent);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
@@ -83,6 +85,7 @@ class SingleSession implements Session {
 /** A statement that never got a connection was not sent, and never will be. One that hangs takes its connection with it. */
 class PooledSession implements Session {
   readonly #pool: PoolLike;
+  readonly #named = new NamedStatements();
 
   constructor(pool: PoolLike) {
     this.#pool = pool;
@@ -100,9 +103,9 @@ class PooledSession implements Session {
     }
     let hangs = true;
     try {
-      const answer = await untilAborted(signal, send(client, text, values));
+      const rows = await untilAborted(signal, send(this.#named, client, text, values));
       hangs = false;
-      return rowsOf(answer);
+      return rows;
     } catch (error) {
       hangs = signal.aborted;
       throw error;
@@ -115,13 +118,14 @@ class PooledSession implements Session {
 }
 
 async function send(
-  client: PostgresClient,
+  named: NamedStatements,
+  client: NamingClient,
   text: string,
   values: unknown[],
-): Promise<{ readonly rows: readonly object[] }> {
-  const answer = await client.query(text, values);
+): Promise<readonly Row[]> {
+  const rows = await named.query(client, text, values);
   if (isTransactional(client) && !["I", null].includes(client.getTransactionStatus())) throw inTransaction();
-  return answer;
+  return rows;
 }
 
 function isTransactional(client: object): client is Transactional {

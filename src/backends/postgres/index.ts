@@ -45,6 +45,7 @@ export function postgresBackend(options: PostgresOptions): BackendWithRecords {
     leases: new LeaseStore(clock, rows, listener, new Timeline(rows, quarantine, warn)),
     records: new TextStore(rows, listener),
     clock,
+    uniqueVersions: true, // they follow the server's clock
     close: async () => {
       listener?.close();
       await session[Symbol.asyncDispose]();

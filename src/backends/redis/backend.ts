@@ -48,6 +48,7 @@ export function redisBackendOn(parts: RedisParts): BackendWithRecords {
       : new RedisLeases({ texts, keys, connection, checks, quarantine: parts.quarantine }),
     records: new RedisRecords(texts, keys),
     clock,
+    uniqueVersions: !shared, // they follow the server's clock
     onWarning: (listener) => checks.warnings.listen(listener),
     close: async () => {
       checks.close();

@@ -153,7 +153,10 @@ function timedStore(options: StoreOptions): Store {
       const account = memory.connect(process);
       const leases = meeting(server.connect(link), account, read);
       return own(
-        recordBackend({ name: "sim-timed", guarantees, leases, records: records.connect(link), clock }),
+        recordBackend({
+          ...{ name: "sim-timed", guarantees, leases, records: records.connect(link), clock },
+          uniqueVersions: true,
+        }),
         link,
         account,
       );
