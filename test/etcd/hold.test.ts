@@ -199,7 +199,8 @@ describe("a lease", () => {
 });
 
 describe("a key", () => {
-  const owner = { id: 1n, forget: () => void happened.push("forgotten") };
+  const transactions = { ask: () => Promise.reject(new Error("nothing is asked here")) };
+  const owner = { id: 1n, transactions, forget: () => void happened.push("forgotten") };
   const request = { election: "e", candidate: "c" };
 
   it("that was lost or left is not watched any more; one whose watch was cut by a compaction is", () => {

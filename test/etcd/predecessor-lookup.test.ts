@@ -52,7 +52,11 @@ const kv = (key: string, createRevision: bigint): KeyValue => ({
 const found = (...kvs: KeyValue[]): { kvs: KeyValue[] } => ({ kvs });
 
 function ask(lookup: PredecessorLookup, n: number, limits: Partial<CallLimits> = {}) {
-  const owner = { id: 7n, forget: () => {} };
+  const owner = {
+    id: 7n,
+    forget: () => {},
+    transactions: { ask: () => Promise.reject(new Error("not asked here")) },
+  };
   const client = { watch: () => () => {} } as unknown as EtcdClient;
   const candidateKey = new CandidateKey(client, owner, `e${n}/7`, { election: `e${n}`, candidate: "me" });
   candidateKey.created(BigInt(n));

@@ -65,7 +65,11 @@ const forgotten: CandidateKey[] = [];
 function candidates(count: number): CandidateKey[] {
   forgotten.length = 0;
   return Array.from({ length: count }, (_, i) => {
-    const owner = { id: 1n, forget: (key: CandidateKey) => void forgotten.push(key) };
+    const owner = {
+      id: 1n,
+      transactions: { ask: () => Promise.reject(new Error("not asked here")) },
+      forget: (key: CandidateKey) => void forgotten.push(key),
+    };
     const key = new CandidateKey(client, owner, `k${i}`, { election: `e${i}`, candidate: "c" });
     key.created(10n);
     key.state = "held";

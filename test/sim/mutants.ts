@@ -39,6 +39,7 @@ const HOLD = "src/record/hold.js";
 const LEASE = "src/record/lease.js";
 const FILES = "src/backends/file/records.js";
 const FILE_BACKEND = "src/backends/file/index.js";
+const COMBINED = "src/backends/etcd/combined-transactions.js";
 const LAYOUTS = "src/backends/etcd/layouts.js";
 const SHARED_LEASE = "src/backends/etcd/shared-lease.js";
 const RENEW_LEASE = "src/backends/etcd/renew-lease.js";
@@ -416,6 +417,24 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    // Everybody who joined in the same transaction has the same create revision: the key tells whose queue it was.
+    name: "etcd: another election's queue is taken for one's own",
+    rule: "each gets the results of its own operations",
+    stores: ["queue"],
+    edits: [
+      {
+        file: COMBINED,
+        find: "answer.results.slice(from, at)",
+        replace: "answer.results.slice(0, at - from)",
+      },
+      {
+        file: LAYOUTS,
+        find: "own?.key === candidateKey.key && own.createRevision",
+        replace: "own?.createRevision",
+      },
+    ],
+  },
+  {
     // Three looks in a row make sure of it; only without all of them does it go wrong, as it did in Go's Campaign.
     name: "etcd: leads without a look at its own lease",
     rule: "confirm before the term opens",
@@ -423,8 +442,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: LAYOUTS,
-        find: "if (!lease.isFresh)",
-        replace: "if (false)",
+        find: "await watch.untilChanged(predecessor);\n            if (!lease.isFresh)",
+        replace: "await watch.untilChanged(predecessor);\n            if (false)",
       },
       { file: PREDECESSOR_LOOKUP, find: "if (own?.createRevision === token)", replace: "if (true)" },
       {

@@ -6,6 +6,7 @@
 import type { Extension } from "../../seam/backend.js";
 import { ConclaveError } from "../../kit/errors.js";
 import type { Stop } from "../../kit/stop.js";
+import type { CombinedTransactions } from "./combined-transactions.js";
 import type { CallLimits, EtcdClient, KeyValue, Operation, Transaction } from "./client.js";
 
 export type CandidateKeyState = "waiting" | "held" | "left";
@@ -21,6 +22,8 @@ export interface LastSeen {
 /** The lease that a key is attached to. */
 export interface CandidateKeyOwner {
   readonly id: bigint;
+  /** For those that leave. */
+  readonly transactions: Pick<CombinedTransactions, "ask">;
   /** The key is lost. */
   forget(candidateKey: CandidateKey): void;
 }
@@ -178,7 +181,7 @@ export class CandidateKey implements Stop {
    */
   async remove(limits: CallLimits): Promise<void> {
     if (!this.sent || this.#why !== undefined) return;
-    await this.#client.transaction(removalOf(this, this.token), limits);
+    await this.#owner.transactions.ask(removalOf(this, this.token), limits);
   }
 
   #watch(startRevision: bigint): void {

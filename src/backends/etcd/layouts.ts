@@ -83,18 +83,12 @@ export class QueueLayout implements Layout {
   }
 
   /** Joins the queue and reads the predecessor in the same transaction; `undefined`: there is none, we lead. */
-  async #enter({
-    client,
-    candidateKey,
-    lease,
-    value,
-    limits,
-  }: CampaignAttempt): Promise<KeyValue | undefined> {
+  async #enter(attempt: CampaignAttempt): Promise<KeyValue | undefined> {
+    const { candidateKey, lease, value, limits } = attempt;
     const range = this.#keys.queue(candidateKey.election);
     for (;;) {
-      await untilAborted(limits.signal, lease.fresh());
-      candidateKey.sent = true;
-      const answer = await client.transaction(
+      if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
+      const answer = await lease.transactions.ask(
         {
           when: [{ target: "create", key: candidateKey.key, value: 0n }],
           then: [
@@ -104,32 +98,39 @@ export class QueueLayout implements Layout {
           otherwise: [{ kind: "range", key: candidateKey.key, keysOnly: true }],
         },
         limits,
+        () => {
+          candidateKey.sent = true;
+        },
       );
       if (answer.succeeded) {
         candidateKey.created(answer.revision);
         const [own, predecessor] = answer.results.at(-1)?.kvs ?? [];
-        if (own?.createRevision === answer.revision) return predecessor;
+        // Others may have joined other elections in the same transaction: the revision alone does not tell whose key it is.
+        if (own?.key === candidateKey.key && own.createRevision === answer.revision) return predecessor;
         throw new ConclaveError(
           "unavailable",
           `etcd did not show the key it wrote for "${candidateKey.election}"`,
         );
       }
-      await removeLeftover({ client, candidateKey, limits }, answer.results[0]?.kvs[0]);
+      await removeLeftover(attempt, answer.results[0]?.kvs[0]);
     }
   }
 
   /** Creates the key only if the queue is empty: a candidate that does not wait must not make others queue behind it. */
-  async #tryEnter({ client, candidateKey, lease, value, limits }: CampaignAttempt): Promise<boolean> {
+  async #tryEnter(attempt: CampaignAttempt): Promise<boolean> {
+    const { candidateKey, lease, value, limits } = attempt;
     const range = this.#keys.queue(candidateKey.election);
-    await untilAborted(limits.signal, lease.fresh());
-    candidateKey.sent = true;
-    const answer = await client.transaction(
+    if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
+    const answer = await lease.transactions.ask(
       {
         when: [{ target: "create", ...range, value: 0n }],
         then: joinOperations(candidateKey, value),
         otherwise: [{ kind: "range", ...range, sort: "oldest-first", limit: 1, keysOnly: true }],
       },
       limits,
+      () => {
+        candidateKey.sent = true;
+      },
     );
     if (answer.succeeded) {
       candidateKey.created(answer.revision);
@@ -139,7 +140,7 @@ export class QueueLayout implements Layout {
     const leader = answer.results[0]?.kvs[0];
     if (leader !== undefined) this.leaderId(candidateKey.election, leader);
     candidateKey.seenAhead(leader);
-    if (leader?.key === candidateKey.key) await removeLeftover({ client, candidateKey, limits }, leader);
+    if (leader?.key === candidateKey.key) await removeLeftover(attempt, leader);
     return false;
   }
 }

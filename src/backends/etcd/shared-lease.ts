@@ -12,6 +12,7 @@ import { bounded } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import { renewLease } from "./renew-lease.js";
 import { CandidateKey, type CandidateKeyRequest } from "./candidate-key.js";
+import { CombinedTransactions } from "./combined-transactions.js";
 import { OrphanedKeys } from "./orphaned-keys.js";
 import { PredecessorLookup } from "./predecessor-lookup.js";
 
@@ -33,6 +34,8 @@ export class SharedLease implements Session {
   readonly ttlMs: number;
   /** For all candidates that wait on this lease. */
   readonly predecessorLookup: PredecessorLookup;
+  /** For those that join and leave. */
+  readonly transactions: CombinedTransactions;
   readonly #client: EtcdClient;
   readonly #clock: Clock;
   readonly #retired: (lease: SharedLease) => void;
@@ -66,6 +69,7 @@ export class SharedLease implements Session {
       candidates: () => this.#candidateKeys,
       expired: (candidateKey) => this.#abandon(candidateKey),
     });
+    this.transactions = new CombinedTransactions(options.client, options.clock);
     this.predecessorLookup = new PredecessorLookup(options.client, options.clock);
     this.#retired = options.retired;
     this.id = options.id;

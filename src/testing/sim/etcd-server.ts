@@ -57,6 +57,11 @@ export interface EtcdServerOptions {
   readonly onAnswer?: (link: EtcdLink, asked: Transaction, answer: TransactionAnswer) => void;
 }
 
+/** Whether a candidate of this election wrote the key, in either layout. One transaction may create keys of many. */
+export function isKeyOf(key: string, election: string): boolean {
+  return key === election || key.startsWith(`${election}/`);
+}
+
 export class EtcdServer {
   /** Until then a deposed leader, which is sure it still leads, answers the keep-alives of these nodes. */
   readonly deposedFor = new Map<string, number>();
@@ -65,7 +70,7 @@ export class EtcdServer {
   readonly #leases: EtcdLeases;
   readonly #watches: EtcdWatches;
   /** Keys that a loss of memory took away, by their create revision. */
-  readonly #forgotten = new Set<bigint>();
+  readonly #forgotten: KeyValue[] = [];
   /** How often it has lost its memory. */
   #losses = 0n;
   /** The highest revision there was before a loss of memory. */
@@ -106,14 +111,18 @@ export class EtcdServer {
   }
 
   /** Whether the key that was created at this revision is still there. */
-  has(createRevision: bigint): boolean {
-    for (const kv of this.#kvs.values()) if (kv.createRevision === createRevision) return true;
+  has(createRevision: bigint, election: string): boolean {
+    for (const kv of this.#kvs.values())
+      if (kv.createRevision === createRevision && isKeyOf(kv.key, election)) return true;
     return false;
   }
 
   /** Whether the key that was created at this revision was lost with the store's memory. */
-  forgot(createRevision: bigint): boolean {
-    return this.#forgotten.has(createRevision) && !this.has(createRevision);
+  forgot(createRevision: bigint, election: string): boolean {
+    const lost = this.#forgotten.some(
+      (kv) => kv.createRevision === createRevision && isKeyOf(kv.key, election),
+    );
+    return lost && !this.has(createRevision, election);
   }
 
   /** Whether this revision was given before the store last lost its memory. */
@@ -143,8 +152,8 @@ export class EtcdServer {
     this.#revision = afterwards;
     this.#raftTerm++;
     this.#connection = {};
-    for (const { createRevision } of before)
-      if (!this.has(createRevision)) this.#forgotten.add(createRevision);
+    for (const kv of before)
+      if (this.#kvs.get(kv.key)?.createRevision !== kv.createRevision) this.#forgotten.push(kv);
     this.#watches.forget();
   }
 

@@ -31,7 +31,7 @@ export interface Connection {
 export interface Store {
   connect(clock: SimClock, process: SimProcess, trouble: Trouble, purpose: string): Connection;
   /** Whether leadership of this token is still recorded; `undefined` if this store cannot tell. */
-  holds(token: bigint): boolean | undefined;
+  holds(token: bigint, election: string): boolean | undefined;
   /** Whether leadership was vacant, or its holder silent, not long ago. Only where reading itself can go wrong. */
   vacancy?(): boolean;
   /** All machines lose power at once. */
@@ -60,7 +60,7 @@ export interface StoreMemory {
   /** An operator raises the store's tokens above all there were. */
   raise(): void;
   /** Whether this token's key was lost with the store's memory. */
-  forgot(token: bigint): boolean;
+  forgot(token: bigint, election: string): boolean;
   /**
    * The highest token of other candidates that campaigns of this process have met
    * in this election, before the store lost its memory of it.
@@ -74,8 +74,8 @@ export interface StoreOptions {
   readonly plan: Plan;
   readonly host: StoreHost;
   readonly monitor: Monitor;
-  /** The key of this token is gone. */
-  readonly gone: (token: bigint) => void;
+  /** The key of this token is gone: of all elections, or of those it concerns. */
+  readonly gone: (token: bigint, concerns?: (election: string) => boolean) => void;
   /** Told of every record, besides those of elections, that became the newest of its key. */
   readonly wrote: (record: string) => void;
 }

@@ -9,7 +9,7 @@ import { recordBackend } from "../../record/backend.js";
 import { decodeLease, encodeLease, textLeases } from "../../record/codec.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import { SimClock } from "./clock.js";
-import { EtcdServer } from "./etcd-server.js";
+import { EtcdServer, isKeyOf } from "./etcd-server.js";
 import { fileStore } from "./file-store.js";
 import { leaseStore } from "./lease-store.js";
 import { MetTokens } from "./met-tokens.js";
@@ -174,14 +174,14 @@ function queueStore({ plan, host, monitor, wrote, gone }: StoreOptions): Store {
     onChange: ({ type, kv }) => {
       if (kv.key.startsWith(RECORDS)) wrote(kv.value);
       else monitor.note(`store: ${type} ${kv.key} ${kv.createRevision} ${kv.value}`);
-      if (type === "delete") gone(kv.createRevision);
+      if (type === "delete") gone(kv.createRevision, (election) => isKeyOf(kv.key, election));
     },
     onGrant: ({ process }, lease) => met.granted(process, lease),
     onAnswer: ({ process }, asked, answer) => met.answered(process, asked, answer),
   });
   const backends = new Map<SimProcess, Shared>();
   return {
-    holds: (token) => server.has(token),
+    holds: (token, election) => server.has(token, election),
     memory: {
       wipe: () => server.restore(),
       backUp: () => {
@@ -189,7 +189,7 @@ function queueStore({ plan, host, monitor, wrote, gone }: StoreOptions): Store {
         return () => server.restore(backup);
       },
       raise: () => server.raise(),
-      forgot: (token) => server.forgot(token),
+      forgot: (token, election) => server.forgot(token, election),
       met: (process, election) => met.highest(process, election, (token) => server.isPast(token)),
       forgive: (process, election) => met.forget(process, election),
     },

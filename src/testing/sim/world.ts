@@ -27,7 +27,7 @@ import { Scheduler } from "./scheduler.js";
 import type { SimResult, SimulateOptions } from "./simulation.js";
 import { openStore } from "./stores.js";
 import { ELECTION } from "./store-parts.js";
-import type { Store } from "./store-parts.js";
+import type { Store, StoreOptions } from "./store-parts.js";
 import { Trace } from "./trace.js";
 
 /** Some thirty times as many as an ordinary schedule has. */
@@ -46,6 +46,7 @@ export class World {
   readonly trace: Trace;
   readonly host: StoreHost;
   readonly store: Store;
+  readonly election = ELECTION;
   /** The other elections that processes stand in besides, if they do. */
   readonly sides: readonly Side[];
   readonly replicas: readonly Replica[];
@@ -71,17 +72,20 @@ export class World {
     this.monitor = new Monitor(this.scheduler, this.trace, plan.probe === "seldom" ? plan.ttlMs / 3 : 0);
     this.host = new StoreHost(this.scheduler);
     const wrote = (record: string): void => this.cron?.wrote(record);
-    const gone = (token: bigint): void => this.monitors.forEach((monitor) => monitor.gone(token));
+    const gone: StoreOptions["gone"] = (token, concerns = () => true) => {
+      for (const { monitor, election } of [this, ...this.sides, ...this.#naps])
+        if (concerns(election)) monitor.gone(token);
+    };
     const store = { plan, host: this.host, monitor: this.monitor, wrote, gone };
     this.store = options.store === undefined ? openStore(store) : customStore(store, options.store);
-    this.monitor.forgot = (token) => this.store.memory?.forgot(token) ?? false;
+    this.monitor.forgot = (token) => this.store.memory?.forgot(token, ELECTION) ?? false;
     this.monitor.granted = (token) => this.store.granted?.(token);
     this.monitor.vouches = () => this.store.vouches?.() ?? false;
     this.monitor.ignored = new Set(options.ignore);
     this.monitor.onOpened = (node) => this.#sprung("next", node);
     this.monitor.onCampaigning = (node) => this.#sprung("campaigning", node);
     this.monitor.vacancy = () => this.store.vacancy?.();
-    this.monitor.holds = (token) => this.store.holds(token);
+    this.monitor.holds = (token) => this.store.holds(token, ELECTION);
     this.resource = new FencedResource(this.scheduler, this.monitor, new Random(plan.seed, "resource"));
     this.sides = Array.from({ length: plan.sides }, (_, i) => this.#side(`side${i || ""}`));
     this.#monitors = [this.monitor, ...this.sides.map(({ monitor }) => monitor)];
@@ -150,7 +154,7 @@ export class World {
   #side(election: string): Side {
     const monitor = new Monitor(this.scheduler, this.trace, 0);
     monitor.ignored = new Set(this.#options.ignore);
-    monitor.forgot = (token) => this.store.memory?.forgot(token) ?? false;
+    monitor.forgot = (token) => this.store.memory?.forgot(token, election) ?? false;
     monitor.forgetful = this.monitor.forgetful;
     const random = new Random(this.plan.seed, election);
     return { election, monitor, resource: new FencedResource(this.scheduler, monitor, random) };
