@@ -20,7 +20,7 @@ export interface CandidateLockRequest extends SessionCandidateRequest {
   readonly key: string;
 }
 
-/** The session that it stands on. */
+/** The session that it belongs to. */
 export interface CandidateLockOwner {
   readonly id: string;
   /** Whether it is the one that the session has in its election. */

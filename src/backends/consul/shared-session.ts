@@ -80,7 +80,7 @@ export class SharedSession extends KeptSession<CandidateLock> {
     return this.#elections.get(candidateLock.election) === candidateLock;
   }
 
-  /** Whether somebody of ours stands or leads by it in this election, or has to be released. */
+  /** Whether somebody of ours waits or leads by it in this election, or has to be released. */
   hasCandidateLock(election: string): boolean {
     return this.#elections.has(election);
   }
