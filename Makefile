@@ -1,6 +1,6 @@
 # Conclave. Everything sets itself up: Node >= 20.19, make and git are enough.
 #
-#   make demo            three candidates in one terminal; watch office change hands
+#   make demo            three candidates in one terminal; watch leadership change hands
 #   make test            everything that must be green before a change lands
 #   make help            the rest
 

@@ -1,4 +1,4 @@
-/** How long nobody leads when the leader resigns: resign() to the next in office, in turns with what people use today. */
+/** How long nobody leads when the leader resigns: resign() to the next leader, in turns with what people use today. */
 import { Redis } from "ioredis";
 import { Mutex } from "redis-semaphore";
 import Redlock from "redlock";
@@ -96,7 +96,7 @@ export async function* handover(server: RedisServer): AsyncGenerator<Row> {
   await Promise.all(contests.map((contest) => contest.close()));
   const [a, b, c] = samples.map((all) => show(summarize(all)));
   yield {
-    what: "graceful handover, resign() to the next in office",
+    what: "graceful handover, resign() to the next leader",
     result: a!,
     beside: `redis-semaphore: ${b}; redlock: ${c}`,
   };

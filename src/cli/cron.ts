@@ -49,7 +49,7 @@ whose stores differ run it once each. Without a store, files of this machine are
 The command finds CONCLAVE_SCHEDULED_AT, CONCLAVE_ATTEMPT, CONCLAVE_TOKEN, CONCLAVE_ELECTION and CONCLAVE_ID in its
 environment, but not what the store is opened with. If leadership is lost, or this program is killed or stopped, the command
 and all it started are ended before another can lead. When stopped, this program sends SIGTERM and soon SIGKILL.
-at-most-once: if the leader dies on an instant, it is missed and reported.
+at-most-once: if the leader dies on a scheduled time, it is missed and reported.
 at-least-once: the next leader runs it again, with CONCLAVE_ATTEMPT 2.
 Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 4 any other fault; 126 not executable;
 127 not found.`;
@@ -58,18 +58,22 @@ export function addCron(program: Command, done: (code: number) => void): void {
   const command = program
     .command("cron")
     .summary("run a command on a schedule, once across all machines")
-    .description(
-      "Runs a command on a schedule: once per scheduled instant, however many machines wait for it.",
-    )
+    .description("Runs a command on a schedule: once per scheduled time, however many machines wait for it.")
     .usage("<PATTERN> <NAME> [options] -- <command> [args...]")
     .argument("<PATTERN>", "five fields, or six with seconds in front; quote it")
     .argument("<NAME>", "the schedule, and its election")
     .argument("[command...]", "after --: what to run")
     .option("--time-zone <zone>", "whose clock the pattern means (default UTC)")
     .addOption(choice("--mode <mode>", "what a leader's death means", ["at-most-once", "at-least-once"]))
-    .addOption(choice("--misfire <policy>", "instants nobody could run in time", ["once", "skip", "all"]))
     .addOption(
-      choice("--overlap <policy>", "an instant while the last run goes on", ["skip", "wait", "parallel"]),
+      choice("--misfire <policy>", "scheduled times nobody could run in time", ["once", "skip", "all"]),
+    )
+    .addOption(
+      choice("--overlap <policy>", "a scheduled time while the last run goes on", [
+        "skip",
+        "wait",
+        "parallel",
+      ]),
     )
     .addOption(durationOption("--timeout", "end a run after this long (default never)"))
     .addOption(durationOption("--grace", "with --misfire skip: how late is still in time (default 60s)"))

@@ -1,6 +1,6 @@
 /**
- * A job on a schedule, once per scheduled instant across all replicas. One of
- * them leads; each instant is claimed in the same store by compare-and-swap
+ * A job on a schedule, once per scheduled time across all replicas. One of
+ * them leads; each scheduled time is claimed in the same store by compare-and-swap
  * under the leader's token, so that neither two leaders nor two clocks can claim
  * it twice.
  */
@@ -131,7 +131,7 @@ export class Schedule implements AsyncDisposable {
     return this.#events.metrics;
   }
 
-  /** The next instant by this machine's clock, in epoch milliseconds. */
+  /** The next scheduled time by this machine's clock, in epoch milliseconds. */
   next(): number | null {
     return this.#timetable.next(this.#clock.wall());
   }

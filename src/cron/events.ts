@@ -12,9 +12,9 @@ export interface CronEvents {
   started: { readonly run: Run };
   /** A job has ended: `run.state` says how. */
   finished: { readonly run: Run; readonly error?: unknown };
-  /** An instant was claimed and nobody can say that it was done, or it was given up. */
+  /** A scheduled time was claimed and nobody can say that it was done, or it was given up. */
   missed: { readonly run: Run };
-  /** One or more instants were deliberately not run. */
+  /** One or more scheduled times were deliberately not run. */
   skipped: { readonly run: Run };
   /** Something went wrong and is being dealt with. */
   error: { readonly error: unknown };
@@ -58,7 +58,7 @@ export class CronReports extends Emitter<CronEvents> {
     this.#schedule = schedule;
   }
 
-  /** An instant passed over, or lost. */
+  /** A scheduled time passed over, or lost. */
   report(run: Run): void {
     if (run.state === "skipped") {
       this.metrics.skipped += run.count ?? 1;

@@ -6,7 +6,7 @@ import type { RunState } from "./ledger.js";
 
 /** What a job is told about its run. */
 export interface JobContext {
-  /** The instant this run is for: the same on every replica and every attempt. Use it as idempotency key. */
+  /** The scheduled time this run is for: the same on every replica and every attempt. Use it as idempotency key. */
   readonly scheduledAt: Date;
   /** From 1. More than 1 only with `at-least-once`: earlier attempts may have run in part or in whole. */
   readonly attempt: number;

@@ -32,7 +32,7 @@ export interface LeaderOptions {
 const LONGEST_SLEEP_MS = 5_000;
 /** Pause after a fault of the store. */
 const RETRY_MS = 250;
-/** A clock this far before the last instant dealt with is worth an error, not just a wait. */
+/** A clock this far before the last scheduled time dealt with is worth an error, not just a wait. */
 const CLOCK_BEHIND_MS = 60_000;
 
 /** At least once: rather once more than not at all. */
@@ -181,7 +181,7 @@ export class ScheduleLeader {
 
   /**
    * One after the other: answers that overtake each other would make an older
-   * ledger the one we go by, and an instant be claimed again.
+   * ledger the one we go by, and a scheduled time be claimed again.
    */
   #update(change: (ledger: Ledger | null) => Ledger, afterwards = false): Promise<void> {
     const updated = this.#updating.then(() => this.#change(change, afterwards));

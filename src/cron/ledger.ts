@@ -23,7 +23,7 @@ export type RunState =
 
 /** One run of a schedule, as its history keeps it. */
 export interface Run {
-  /** The scheduled instant: the key. */
+  /** The scheduled time: the key. */
   readonly at: number;
   /** From 1. */
   readonly attempt: number;
@@ -43,7 +43,7 @@ export interface Run {
 
 /** A schedule's memory in the store: what has run, what runs, and how far it has come. */
 export interface Ledger {
-  /** Instants up to this one are dealt with. Never moves back, whatever any clock does. */
+  /** Scheduled times up to this one are dealt with. Never moves back, whatever any clock does. */
   readonly cursor: number;
   /** Oldest first. */
   readonly runs: readonly Run[];
@@ -61,14 +61,14 @@ export function isOpen(run: Run): boolean {
   return run.state === "running" || run.state === "released" || run.state === "interrupted";
 }
 
-/** Puts runs in the place of those of the same instants, and moves the cursor on. */
+/** Puts runs in the place of those of the same scheduled times, and moves the cursor on. */
 export function record(ledger: Ledger, changed: readonly Run[], keep: number): Ledger {
-  const instants = new Set(changed.map((run) => run.at));
-  const others = ledger.runs.filter((other) => !instants.has(other.at));
+  const times = new Set(changed.map((run) => run.at));
+  const others = ledger.runs.filter((other) => !times.has(other.at));
   const fresh = changed.map((run) => ({ ...run, note: run.note?.slice(0, LONGEST_NOTE) ?? null }));
   const runs = [...others, ...fresh].sort((a, b) => a.at - b.at);
   const cursor = Math.max(ledger.cursor, ...changed.map((run) => run.until ?? run.at));
-  return { cursor, runs: trim(runs, keep, instants) };
+  return { cursor, runs: trim(runs, keep, times) };
 }
 
 /**

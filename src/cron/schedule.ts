@@ -5,26 +5,26 @@ import { isOpen, record } from "./ledger.js";
 import type { Timetable } from "./timetable.js";
 
 /**
- * `at-most-once`: an instant is claimed before its job and never again; if the
- * leader dies on it, it is missed and reported. `at-least-once`: an instant is
+ * `at-most-once`: a scheduled time is claimed before its job and never again; if the
+ * leader dies on it, it is missed and reported. `at-least-once`: a scheduled time is
  * settled only after its job; the next leader runs it again, with the attempt
  * number.
  */
 export type Mode = "at-most-once" | "at-least-once";
-/** What becomes of instants that passed while nobody could run them. */
+/** What becomes of scheduled times that passed while nobody could run them. */
 export type Misfire = "skip" | "once" | "all";
-/** What becomes of an instant whose predecessor is still running. */
+/** What becomes of a scheduled time whose predecessor is still running. */
 export type Overlap = "skip" | "wait" | "parallel";
 
 export interface Policy {
   readonly mode: Mode;
   readonly misfire: Misfire;
-  /** With `misfire: "skip"`: how late an instant may still run. */
+  /** With `misfire: "skip"`: how late a scheduled time may still run. */
   readonly graceMs: number;
   /** With `misfire: "all"`: how many at most, the newest of them. */
   readonly maxCatchUp: number;
   readonly overlap: Overlap;
-  /** Attempts at one instant before it is given up as missed (`at-least-once`). */
+  /** Attempts at one scheduled time before it is given up as missed (`at-least-once`). */
   readonly maxAttempts: number;
   /** Runs kept in the record. */
   readonly keep: number;
@@ -45,7 +45,7 @@ export type Decision =
   | { readonly kind: "wait"; readonly until: number | null }
   /** Something is due, but a job has to settle first. */
   | { readonly kind: "busy" }
-  /** Claim this instant, and note what is passed over. */
+  /** Claim this scheduled time, and note what is passed over. */
   | { readonly kind: "claim"; readonly run: Run; readonly skipped: Run | null }
   /** Nothing is run, something is noted. */
   | { readonly kind: "note"; readonly run: Run };
@@ -84,7 +84,7 @@ function overlapped({ overlap }: Policy): string {
 /**
  * Nobody has led this schedule yet, by the store. What has passed since this
  * replica was started is due, or told: at most once, the record may also have
- * been removed, and those instants run already.
+ * been removed, and those scheduled times run already.
  */
 export function firstLedger(
   timetable: Timetable,
@@ -182,7 +182,7 @@ function select(timetable: Timetable, policy: Policy, now: number, first: number
 
 /** Those before `at`: not each of them if they are many, but the first and the last, since the note tells from when to when. */
 function passedOver(timetable: Timetable, all: readonly number[], at: number): number[] {
-  const passed = all.filter((instant) => instant < at);
+  const passed = all.filter((time) => time < at);
   const newest = passed.at(-1);
   return newest === undefined ? passed : [...passed, ...timetable.latest(newest, at - 1, 1)];
 }
@@ -192,11 +192,11 @@ function claim(at: number, attempt: number, actor: Actor): Run {
   return { at, attempt, state: "running", token, by, startedAt: now, endedAt: null, note: null };
 }
 
-function skip(instants: readonly number[], actor: Actor, note: string): Run {
+function skip(times: readonly number[], actor: Actor, note: string): Run {
   const { token, by, now } = actor;
-  const several = instants.length > 1 ? { until: instants.at(-1)!, count: instants.length } : {};
+  const several = times.length > 1 ? { until: times.at(-1)!, count: times.length } : {};
   return {
-    at: instants[0]!,
+    at: times[0]!,
     attempt: 0,
     state: "skipped",
     token,

@@ -1,16 +1,16 @@
 /**
- * When something is due: pure, and the same on every replica. Instants come from
+ * When something is due: pure, and the same on every replica. Scheduled times come from
  * the pattern, never from the clock of whoever looks: that is what makes them
  * keys.
  */
 import { ConclaveError, describe, invalid } from "../kit/errors.js";
 import { Zone } from "./zone.js";
 
-/** Instants in epoch milliseconds. */
+/** Scheduled times in epoch milliseconds. */
 export interface Timetable {
-  /** The first instant after `after`; `null` = there is none any more. */
+  /** The first scheduled time after `after`; `null` = there is none any more. */
   next(after: number): number | null;
-  /** The last instants in (after, until], at most `most` of them, in rising order. */
+  /** The last scheduled times in (after, until], at most `most` of them, in rising order. */
   latest(after: number, until: number, most: number): number[];
 }
 
@@ -67,7 +67,7 @@ class ElapsedTimetable implements Timetable {
   }
 }
 
-/** The pattern is laid on the wall clock's own line of time, and each time on it stands for one instant. */
+/** The pattern is laid on the wall clock's own line of time, and each time on it stands for one scheduled time. */
 class ClockTimetable implements Timetable {
   readonly #pattern: Pattern;
   readonly #zone: Zone;
@@ -99,7 +99,7 @@ class ClockTimetable implements Timetable {
   }
 }
 
-/** From falling instants, those in (after, until], at most `most`, each once, in rising order. */
+/** From falling scheduled times, those in (after, until], at most `most`, each once, in rising order. */
 function collect(falling: Iterable<number>, after: number, until: number, most: number): number[] {
   const found = new Set<number>();
   for (const instant of falling) {

@@ -15,7 +15,7 @@ const ICONS: Readonly<Record<NodeView["state"], string>> = {
 
 export class Printer {
   readonly #out: Out;
-  #standing = "";
+  #printed = "";
 
   constructor(out: Out) {
     this.#out = out;
@@ -52,7 +52,7 @@ export class Printer {
         // Why it fails to reach the store was said when it was cut off.
         if (!(event.kind === "said" && event.line.event === "error" && isCut(state, event.node)))
           this.#tell(event);
-        this.#stand(state);
+        this.#printStates(state);
     }
   }
 
@@ -79,12 +79,12 @@ export class Printer {
     return [{ colour: "grey", text: clockTime(at) }, "  ", name, ` ${text}`];
   }
 
-  /** Who stands where, whenever it changes. */
-  #stand(state: DemoState): void {
-    const standing = state.nodes.map(({ name, state: s }) => `${ICONS[s]} ${name}`).join("   ");
-    if (standing === this.#standing) return;
-    this.#standing = standing;
-    this.#out.line(`              ${standing}`);
+  /** The state of each candidate, whenever one changes. */
+  #printStates(state: DemoState): void {
+    const states = state.nodes.map(({ name, state: s }) => `${ICONS[s]} ${name}`).join("   ");
+    if (states === this.#printed) return;
+    this.#printed = states;
+    this.#out.line(`              ${states}`);
   }
 }
 

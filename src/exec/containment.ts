@@ -134,16 +134,16 @@ class ScanContainment implements Containment {
 /** A process may be moved out of its cgroup (su with systemd's PAM module, systemd-run --scope): the scan finds those. */
 class CgroupContainment implements Containment {
   readonly #cgroup: Cgroup;
-  readonly #strays: ScanContainment;
+  readonly #escaped: ScanContainment;
 
-  constructor(cgroup: Cgroup, strays: ScanContainment) {
+  constructor(cgroup: Cgroup, escaped: ScanContainment) {
     this.#cgroup = cgroup;
-    this.#strays = strays;
+    this.#escaped = escaped;
   }
 
   /** Only for what has left the cgroup, and that is rare. */
   get lookMs(): number {
-    return this.#strays.lookMs;
+    return this.#escaped.lookMs;
   }
 
   launch<T>(start: () => T): T {
@@ -152,11 +152,11 @@ class CgroupContainment implements Containment {
   }
 
   adopt(root: number): void {
-    this.#strays.adopt(root);
+    this.#escaped.adopt(root);
   }
 
   look(): boolean {
-    return this.#strays.look();
+    return this.#escaped.look();
   }
 
   kill(limitMs: number): boolean {
@@ -165,19 +165,19 @@ class CgroupContainment implements Containment {
     } catch {
       // It is not there (yet, or any more). The state says what lives.
     }
-    return this.#strays.kill(limitMs);
+    return this.#escaped.kill(limitMs);
   }
 
   state(): State {
-    return this.#cgroup.populated() ? "alive" : this.#strays.state();
+    return this.#cgroup.populated() ? "alive" : this.#escaped.state();
   }
 
   unknowns(): readonly string[] {
-    return this.#strays.unknowns();
+    return this.#escaped.unknowns();
   }
 
   targets(): readonly string[] {
-    return [this.#cgroup.directory, ...this.#strays.targets()];
+    return [this.#cgroup.directory, ...this.#escaped.targets()];
   }
 
   close(): void {

@@ -1,19 +1,19 @@
 /**
- * A directory of numbered, never changed files: the next number is taken by
- * `link`, which fails if it exists. So to check who wrote last and to write is
- * one step, without a lock that a stopped process could keep.
+ * A directory of numbered, never changed files (see files/numbered-links.ts): to
+ * check who wrote last and to write is one step.
  *
  * Old numbers are removed, lowest first, and a writer that was stopped for long
  * can then create a removed number again. A second look after the link finds
  * that out; nobody reads numbers that low.
  */
-import { link, mkdir, open, readdir, readFile, rm, stat, unlink } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../seam/clock.js";
 import { ConclaveError, describe } from "../kit/errors.js";
+import { createFile, errnoOf, KEPT_NUMBERS, linkFile, syncDirectory } from "../files/numbered-links.js";
 import { parseToken } from "../kit/token.js";
 
-/** What every answer of etcd carries. */
+/** What stands at the head of each segment. */
 export interface Header {
   readonly token: bigint;
   /** Unique for each segment. */
@@ -30,8 +30,6 @@ export interface Segment extends Header {
 }
 
 const NAME = /^[0-9]{16}$/;
-/** Kept beside the present content: `readdir` is not atomic, and must always meet a file that stays. */
-const KEEP = 16;
 const LARGEST_HEADER = 1024;
 const STALE_TEMP_MS = 60 * 60 * 1000;
 
@@ -79,11 +77,8 @@ export class Segments {
     const id = this.#clock.uniqueId();
     const staged = join(this.#staging, `${process.pid}-${id}`);
     try {
-      await writeDurably(staged, encode({ ...header, id, parent: newest?.id ?? null }, data));
-      await link(staged, this.#path(number));
-    } catch (error) {
-      if (codeOf(error) === "EEXIST") return false;
-      throw error;
+      await createFile(staged, encode({ ...header, id, parent: newest?.id ?? null }, data), true);
+      if (!(await linkFile(staged, this.#path(number)))) return false;
     } finally {
       await unlink(staged).catch(() => {});
     }
@@ -115,8 +110,8 @@ export class Segments {
   }
 
   async #settle(number: number, base: number): Promise<void> {
-    await syncDirectory(this.#directory);
-    const first = Math.min(base, number - KEEP + 1);
+    await syncNames(this.#directory);
+    const first = Math.min(base, number - KEPT_NUMBERS + 1);
     for (const old of await this.#list()) {
       if (old >= first) break;
       await unlink(this.#path(old)).catch(() => {});
@@ -126,7 +121,7 @@ export class Segments {
   async #prepare(): Promise<void> {
     // Not its parents: a volume that is not mounted would look like a resource that has seen no leader yet.
     if (await makeDirectory(this.#directory)) this.#created = true;
-    if (this.#created) await syncDirectory(dirname(this.#directory));
+    if (this.#created) await syncNames(dirname(this.#directory));
     this.#created = false;
     await makeDirectory(this.#staging);
     for (const name of await readdir(this.#staging)) {
@@ -185,38 +180,16 @@ async function makeDirectory(path: string): Promise<boolean> {
     await mkdir(path, { mode: 0o700 });
     return true;
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return false;
+    if (errnoOf(error) === "EEXIST") return false;
     throw error;
   }
 }
 
-async function writeDurably(path: string, bytes: Buffer): Promise<void> {
-  const file = await open(path, "wx", 0o600);
+/** Any failure means that the new name may not last. */
+async function syncNames(path: string): Promise<void> {
   try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-/** What a file system or platform answers that cannot sync directories at all. */
-const NOT_SYNCABLE: readonly unknown[] = ["EINVAL", "ENOTSUP", "EOPNOTSUPP"];
-const NOT_SYNCABLE_ON_WINDOWS: readonly unknown[] = ["EISDIR", "EPERM", "EACCES", "EBADF"];
-
-/** Makes the new name last. Any failure but "directories cannot be synced here" means that it may not. */
-async function syncDirectory(path: string): Promise<void> {
-  try {
-    const directory = await open(path, "r");
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
+    await syncDirectory(path);
   } catch (error) {
-    const code = codeOf(error);
-    if (NOT_SYNCABLE.includes(code)) return;
-    if (process.platform === "win32" && NOT_SYNCABLE_ON_WINDOWS.includes(code)) return;
     throw new ConclaveError(
       "unavailable",
       `${path} could not be synced (${describe(error)}): what was written may be read now and be gone after a ` +
@@ -227,10 +200,6 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 function absent(error: unknown): null {
-  if (codeOf(error) === "ENOENT") return null;
+  if (errnoOf(error) === "ENOENT") return null;
   throw error;
-}
-
-function codeOf(error: unknown): unknown {
-  return typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
 }

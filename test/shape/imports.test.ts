@@ -31,7 +31,7 @@ const FOLDERS: Record<string, Folder> = {
   lock: { folders: ["seam", "api", "kit", "law", "election"], node: [] },
   record: { folders: ["seam", "kit"], node: [] },
   session: { folders: ["seam", "kit"], node: [] },
-  backends: { folders: ["seam", "kit", "record", "session"], node: true },
+  backends: { folders: ["seam", "kit", "record", "session", "files"], node: true },
   // Lazily, and only to read a kubeconfig.
   "backends/kubernetes": { folders: ["seam", "kit", "record"], node: true, npm: ["yaml"] },
   // Lazily, for URLs; other clients are handed in.
@@ -39,11 +39,12 @@ const FOLDERS: Record<string, Folder> = {
   // Lazily, for a URL.
   "backends/postgres": { folders: ["seam", "kit", "record"], node: true, npm: ["pg"] },
   "backends/registry": { folders: ["seam", "kit", "backends/*"], node: [] },
+  files: { folders: ["kit"], node: ["node:fs", "node:fs/promises"] },
   both: { folders: ["seam", "kit"], node: [] },
   will: { folders: ["seam", "kit"], node: true },
   open: { folders: [...LIBRARY, "both", "will", "backends/*"], node: true },
   executor: { folders: ["seam", "kit", "will", "open"], node: true },
-  fencing: { folders: ["seam", "api", "kit"], node: true },
+  fencing: { folders: ["seam", "api", "kit", "files"], node: true },
   cron: { folders: [...LIBRARY, "fencing", "open"], node: [], npm: ["croner"] },
   metrics: { folders: ["seam", "api", "kit", "election", "cron", "will"], node: [], npm: ["prom-client"] },
   sidecar: { folders: [...LIBRARY, "fencing", "open"], node: true },
@@ -79,7 +80,7 @@ const FOLDERS: Record<string, Folder> = {
   backend: { folders: ["seam", "kit", "record", "open", "backends/registry"], node: [] },
 };
 
-/** `src/backends/etcd/wire.ts` → `backends/etcd`; `src/law/term.ts` → `core`. */
+/** `src/backends/etcd/wire.ts` → `backends/etcd`; `src/law/term.ts` → `law`. */
 function folderOf(path: string): string {
   const parts = path
     .replace(/^src\//, "")

@@ -3,7 +3,7 @@ import type { Rule } from "../../src/testing/sim/index.js";
 import type { Mutant } from "./mutants.js";
 
 const SHARED_SESSION = "src/backends/consul/shared-session.js";
-const CONTENDER = "src/backends/consul/contender.js";
+const CANDIDATE_LOCK = "src/backends/consul/candidate-lock.js";
 
 /** The simulator's own reckoning of deadlines catches these at once; what counts is that two leaders are seen. */
 const SEEN: readonly Rule[] = ["late-stop", "stop-order", "false-loss"];
@@ -61,7 +61,7 @@ export const CONSUL_MUTANTS: readonly Mutant[] = [
       {
         file: SHARED_SESSION,
         find: "return { asked };",
-        replace: "return { asked: readClocks(this.#clock) };",
+        replace: "return { asked: readClocks(this.clock) };",
       },
     ],
   },
@@ -69,18 +69,24 @@ export const CONSUL_MUTANTS: readonly Mutant[] = [
     name: "Consul: what a campaign reads does not count as seen",
     rule: "a token below one that a campaign has met is refused",
     stores: ["locks"],
-    edits: [{ file: "src/backends/consul/stand.js", find: "contender.met(kv);", replace: ";" }],
+    edits: [{ file: "src/backends/consul/take-lock.js", find: "candidateLock.met(kv);", replace: ";" }],
   },
   {
     name: "Consul: a release is repeated on the lock of the next term",
     rule: "a release that was answered late does not end the next term on the same session (a bug that the simulator found)",
     stores: ["locks"],
-    edits: [{ file: CONTENDER, find: "|| !this.#owner.isCurrent(this)", replace: "" }],
+    edits: [{ file: CANDIDATE_LOCK, find: "|| !this.#owner.isCurrent(this)", replace: "" }],
   },
   {
     name: "Consul: locks without an owner stay",
     rule: "what nobody owns any more is released",
     stores: ["locks"],
-    edits: [{ file: "src/backends/consul/strays.js", find: "await contender.vacate(limits);", replace: ";" }],
+    edits: [
+      {
+        file: "src/backends/consul/orphaned-locks.js",
+        find: "await candidateLock.vacate(limits);",
+        replace: ";",
+      },
+    ],
   },
 ];

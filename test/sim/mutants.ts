@@ -38,6 +38,7 @@ const LEASE_READER = "src/record/lease-reader.js";
 const HOLD = "src/record/hold.js";
 const LEASE = "src/record/lease.js";
 const FILES = "src/backends/file/records.js";
+const NUMBERED_LINKS = "src/files/numbered-links.js";
 const FILE_BACKEND = "src/backends/file/index.js";
 const COMBINED = "src/backends/etcd/combined-transactions.js";
 const LAYOUTS = "src/backends/etcd/layouts.js";
@@ -396,7 +397,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "file: only the newest record is kept",
     rule: "a listing is not atomic: keep sixteen",
     stores: ["file"],
-    edits: [{ file: FILES, find: "const KEEP = 16;", replace: "const KEEP = 1;" }],
+    edits: [{ file: NUMBERED_LINKS, find: "const KEPT_NUMBERS = 16;", replace: "const KEPT_NUMBERS = 1;" }],
   },
   {
     name: "file: the acquiring number is not made durable",

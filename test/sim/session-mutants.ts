@@ -34,7 +34,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       {
         file: SHARED_SESSION,
         find: "const proven = this.#touches.provenBy(connection, sentAt);",
-        replace: "const proven = readClocks(this.#clock);",
+        replace: "const proven = readClocks(this.clock);",
       },
     ],
   },
@@ -51,8 +51,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       },
       {
         file: SHARED_SESSION,
-        find: "get ageMs() {",
-        replace: "get now() { return readClocks(this.#clock); }\n    get ageMs() {",
+        find: "get isFresh() {",
+        replace: "get now() { return readClocks(this.clock); }\n    get isFresh() {",
       },
     ],
   },

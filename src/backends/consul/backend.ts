@@ -17,7 +17,7 @@ import { systemClock } from "../../kit/clock.js";
 import { listing, MOST_LISTED } from "../../kit/listing.js";
 import { bounded, onAbort } from "../../kit/wait.js";
 import type { CallLimits, ConsulClient } from "./client.js";
-import type { Contender } from "./contender.js";
+import type { CandidateLock } from "./candidate-lock.js";
 import { ConsulHold } from "./hold.js";
 import { type ConsulLayout, Keys, LOCK_FLAG } from "./keys.js";
 import { observeLeader } from "./observe.js";
@@ -25,7 +25,7 @@ import { ConsulRecords } from "./records.js";
 import { releaseClaim } from "./release-claim.js";
 import { closed, SessionPool } from "./session-pool.js";
 import type { SharedSession } from "./shared-session.js";
-import { stand } from "./stand.js";
+import { takeLock } from "./take-lock.js";
 import { Watches } from "./watches.js";
 
 export interface ConsulBackendParts {
@@ -103,7 +103,7 @@ export class ConsulBackend implements BackendWithRecords {
     const limits: CallLimits = { signal, limitMs: attemptMs };
     signal.throwIfAborted();
     const key = this.#keys.election(election);
-    const { contender, session } = await this.#sessions.enter(
+    const { candidateLock, session } = await this.#sessions.enter(
       { election, candidate, key, ttlMs, seen },
       limits,
     );
@@ -111,15 +111,29 @@ export class ConsulBackend implements BackendWithRecords {
     try {
       const since = clock.wall();
       const isRelic = (id: string): boolean => this.#sessions.isRelic(id, election);
-      const won = await stand({ client, clock, watches, contender, session, isRelic, value, wait, limits });
+      const won = await takeLock({
+        client,
+        clock,
+        watches,
+        candidateLock,
+        session,
+        isRelic,
+        value,
+        wait,
+        limits,
+      });
       signal.throwIfAborted();
-      if (contender.lost !== undefined) throw contender.lost;
-      if (won && contender.token !== undefined)
-        return new ConsulHold(client, contender, session, { token: contender.token, since, attemptMs });
-      await this.#withdraw(contender, session);
+      if (candidateLock.lost !== undefined) throw candidateLock.lost;
+      if (won && candidateLock.token !== undefined)
+        return new ConsulHold(client, candidateLock, session, {
+          token: candidateLock.token,
+          since,
+          attemptMs,
+        });
+      await this.#withdraw(candidateLock, session);
       return null;
     } catch (error) {
-      await this.#withdraw(contender, session);
+      await this.#withdraw(candidateLock, session);
       throw error;
     }
   }
@@ -167,10 +181,10 @@ export class ConsulBackend implements BackendWithRecords {
   }
 
   /** If Consul cannot be asked now, the session sees to it later, or its end does. */
-  async #withdraw(contender: Contender, session: SharedSession): Promise<void> {
+  async #withdraw(candidateLock: CandidateLock, session: SharedSession): Promise<void> {
     const never = new AbortController().signal;
     await bounded(this.#clock, WITHDRAW_MS, never, "leaving the election", (signal) =>
-      session.vacate(contender, signal, WITHDRAW_MS),
+      session.vacate(candidateLock, signal, WITHDRAW_MS),
     ).catch(() => {});
   }
 

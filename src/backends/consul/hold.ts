@@ -5,7 +5,7 @@ import type { Reading } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
 import { untilAborted } from "../../kit/wait.js";
 import type { ConsulClient } from "./client.js";
-import type { Contender } from "./contender.js";
+import type { CandidateLock } from "./candidate-lock.js";
 import { seal } from "./envelope.js";
 import { LOCK_FLAG } from "./keys.js";
 import type { SharedSession } from "./shared-session.js";
@@ -18,7 +18,7 @@ export class ConsulHold implements Hold {
   readonly asked: Reading;
   readonly ttlMs: number;
   readonly #client: ConsulClient;
-  readonly #contender: Contender;
+  readonly #candidateLock: CandidateLock;
   readonly #session: SharedSession;
   readonly #attemptMs: number;
   readonly #since: number;
@@ -27,19 +27,19 @@ export class ConsulHold implements Hold {
 
   constructor(
     client: ConsulClient,
-    contender: Contender,
+    candidateLock: CandidateLock,
     session: SharedSession,
     term: { readonly token: bigint; readonly since: number; readonly attemptMs: number },
   ) {
     this.#client = client;
-    this.#contender = contender;
+    this.#candidateLock = candidateLock;
     this.#session = session;
     this.#attemptMs = term.attemptMs;
     this.#since = term.since;
     this.token = term.token;
     this.asked = session.extension.asked;
     this.ttlMs = session.ttlMs;
-    session.handedOut(contender);
+    session.handedOut(candidateLock);
   }
 
   get session(): Session {
@@ -47,20 +47,20 @@ export class ConsulHold implements Hold {
   }
 
   get revoked(): Stop {
-    return this.#contender;
+    return this.#candidateLock;
   }
 
   abandon(at: number): void {
-    this.#session.abandon(this.#contender, at);
+    this.#session.abandon(this.#candidateLock, at);
   }
 
   async renew({ signal }: CallOptions): Promise<Extension | "lost"> {
     if (this.#gone) return "lost";
     try {
       const limits = { signal, limitMs: this.#attemptMs };
-      return this.#handOut(await untilAborted(signal, this.#session.keep(this.#contender, limits)));
+      return this.#handOut(await untilAborted(signal, this.#session.keep(this.#candidateLock, limits)));
     } catch (error) {
-      if (this.#contender.lost !== undefined) return "lost";
+      if (this.#candidateLock.lost !== undefined) return "lost";
       throw error;
     }
   }
@@ -76,42 +76,42 @@ export class ConsulHold implements Hold {
   }
 
   release({ signal }: CallOptions): Promise<void> {
-    return this.#session.vacate(this.#contender, signal, this.#attemptMs);
+    return this.#session.vacate(this.#candidateLock, signal, this.#attemptMs);
   }
 
   async #write(value: string, signal: AbortSignal): Promise<Extension | "lost"> {
-    const { key, candidate } = this.#contender;
+    const { key, candidate } = this.#candidateLock;
     const { id: session, lockDelayMs } = this.#session;
     const limits = { signal, limitMs: this.#attemptMs };
     const envelope = { candidate, value, session, lockDelayMs, token: this.token, since: this.#since };
     for (let attempt = 0; attempt < MOST_WRITES; attempt++) {
       if (this.#gone) return "lost";
-      const guard = { verb: "check-index", key, index: this.#contender.modifyIndex } as const;
+      const guard = { verb: "check-index", key, index: this.#candidateLock.modifyIndex } as const;
       const lock = { verb: "lock", key, session, value: seal(envelope), flags: LOCK_FLAG } as const;
       const answer = await this.#client.transaction([guard, lock], limits);
       if (answer.committed) {
-        this.#contender.modifyIndex = answer.modifyIndex;
+        this.#candidateLock.modifyIndex = answer.modifyIndex;
         return this.#handOut(this.#session.extension);
       }
       if (answer.refusal === "no-session") this.#session.notFound();
       const { kvs } = await this.#client.read({ range: { key } }, limits);
-      if (!this.#contender.owns(kvs[0])) this.#contender.lose("its lock is gone");
-      else if (kvs[0] !== undefined) this.#contender.modifyIndex = kvs[0].modifyIndex;
+      if (!this.#candidateLock.owns(kvs[0])) this.#candidateLock.lose("its lock is gone");
+      else if (kvs[0] !== undefined) this.#candidateLock.modifyIndex = kvs[0].modifyIndex;
     }
     if (this.#gone) return "lost";
     throw new ConclaveError(
       "unavailable",
-      `the key of election "${this.#contender.election}" changes all the time`,
+      `the key of election "${this.#candidateLock.election}" changes all the time`,
     );
   }
 
   get #gone(): boolean {
-    return this.#contender.lost !== undefined || this.#contender.state === "left";
+    return this.#candidateLock.lost !== undefined || this.#candidateLock.state === "left";
   }
 
   #handOut(extension: Extension): Extension | "lost" {
     if (this.#gone) return "lost";
-    this.#contender.handedOut = Math.max(this.#contender.handedOut, extension.asked.now);
+    this.#candidateLock.handedOut = Math.max(this.#candidateLock.handedOut, extension.asked.now);
     return extension;
   }
 }

@@ -8,7 +8,7 @@ import { ConclaveError } from "../../kit/errors.js";
 import { bounded, sharedController, untilAborted } from "../../kit/wait.js";
 import type { Clock } from "../../seam/clock.js";
 import type { CallLimits, ConsulClient } from "./client.js";
-import type { Contender, ContenderRequest } from "./contender.js";
+import type { CandidateLock, CandidateLockRequest } from "./candidate-lock.js";
 import { SharedSession } from "./shared-session.js";
 import type { Watches } from "./watches.js";
 
@@ -39,13 +39,13 @@ export class SessionPool {
 
   /** A place, nothing of it in the store yet, on a session of at least this ttl. */
   async enter(
-    request: ContenderRequest & { readonly ttlMs: number },
+    request: CandidateLockRequest & { readonly ttlMs: number },
     limits: CallLimits,
-  ): Promise<{ readonly contender: Contender; readonly session: SharedSession }> {
+  ): Promise<{ readonly candidateLock: CandidateLock; readonly session: SharedSession }> {
     const seconds = Math.ceil(request.ttlMs / 1000);
     for (;;) {
       for (const session of this.#sessions.get(seconds) ?? [])
-        if (session.serves(request.election)) return { session, contender: session.enter(request) };
+        if (session.serves(request.election)) return { session, candidateLock: session.enter(request) };
       await untilAborted(limits.signal, this.#create(seconds, limits.limitMs));
     }
   }
@@ -53,7 +53,7 @@ export class SessionPool {
   /** Whether a lock of this session in this election is ours and nobody's: a request that arrived late, or a restored store. */
   isRelic(session: string, election: string): boolean {
     for (const set of this.#sessions.values())
-      for (const own of set) if (own.id === session) return !own.hasContender(election);
+      for (const own of set) if (own.id === session) return !own.hasCandidateLock(election);
     return false;
   }
 

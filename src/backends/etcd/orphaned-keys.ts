@@ -6,6 +6,7 @@
 import type { Clock, Timer } from "../../seam/clock.js";
 import { isRetriable } from "../../kit/errors.js";
 import type { CallLimits, EtcdClient } from "./client.js";
+import { askTogether } from "./ask-together.js";
 import type { CandidateKey } from "./candidate-key.js";
 
 /** etcd accepts 128 operations in a transaction. */
@@ -80,7 +81,7 @@ export class OrphanedKeys {
         from <= now ? [candidateKey] : [],
       );
       for (let i = 0; i < due.length; i += KEYS_PER_TRANSACTION)
-        await this.#sweepSome(due.slice(i, i + KEYS_PER_TRANSACTION));
+        await this.#sweepTogether(due.slice(i, i + KEYS_PER_TRANSACTION));
     } catch {
       // tried again after the next renewal
     } finally {
@@ -107,19 +108,21 @@ export class OrphanedKeys {
     void this.sweep();
   }
 
-  /** A refusal may concern one of them only: it must not keep the others in the store. */
-  async #eachAlone(candidateKeys: readonly CandidateKey[], error: unknown): Promise<never> {
-    if (candidateKeys.length > 1 && !isRetriable(error))
-      await Promise.allSettled(candidateKeys.map((candidateKey) => this.#sweepSome([candidateKey])));
-    throw error;
+  /** One key that may not be removed must not keep the others in the store. */
+  async #sweepTogether(candidateKeys: readonly CandidateKey[]): Promise<void> {
+    const failures: unknown[] = [];
+    await askTogether(
+      candidateKeys,
+      (some) => this.#sweepSome(some),
+      (_, error) => failures.push(error),
+    );
+    for (const failure of failures) if (isRetriable(failure)) throw failure;
   }
 
   async #sweepSome(candidateKeys: readonly CandidateKey[]): Promise<void> {
     const { client, clock, limits, removed } = this.#options;
     const then = candidateKeys.map(({ key }) => ({ kind: "range", key, keysOnly: true }) as const);
-    const { results } = await client
-      .transaction({ when: [], then, otherwise: [] }, limits)
-      .catch((error: unknown) => this.#eachAlone(candidateKeys, error));
+    const { results } = await client.transaction({ when: [], then, otherwise: [] }, limits);
     for (const [i, candidateKey] of candidateKeys.entries()) {
       if (results[i]?.kvs.length !== 0) await candidateKey.remove(limits);
       if (clock.now() >= (this.#orphans.get(candidateKey)?.until ?? 0)) removed(candidateKey);

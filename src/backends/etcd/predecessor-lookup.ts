@@ -6,10 +6,11 @@
  * than the keys it returns.
  */
 import type { Clock, Timer } from "../../seam/clock.js";
-import { ConclaveError, isRetriable } from "../../kit/errors.js";
+import { ConclaveError } from "../../kit/errors.js";
 import { StopSource } from "../../kit/stop.js";
 import { onAbort } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient, KeyValue, Operation } from "./client.js";
+import { askTogether } from "./ask-together.js";
 import type { CandidateKey } from "./candidate-key.js";
 
 /** Two ranges each; etcd accepts 128 operations in a transaction. */
@@ -106,10 +107,21 @@ export class PredecessorLookup {
     this.#queued = [];
     // Grouped by time limit: the shortest must not apply to all.
     for (const limitMs of new Set(lookups.map(({ limits }) => limits.limitMs)))
-      void this.#read(lookups.filter(({ limits }) => limits.limitMs === limitMs));
+      void this.#ask(lookups.filter(({ limits }) => limits.limitMs === limitMs));
+  }
+
+  async #ask(lookups: readonly Lookup[]): Promise<void> {
+    await askTogether(
+      lookups,
+      (some) => this.#read(some.filter(({ cancelled }) => !cancelled)),
+      (some, error) => {
+        for (const lookup of some) if (!lookup.cancelled) lookup.reject(error);
+      },
+    );
   }
 
   async #read(lookups: readonly Lookup[]): Promise<void> {
+    if (lookups.length === 0) return;
     this.#underWay++;
     const stopSource = new StopSource();
     let waiting = lookups.length;
@@ -128,20 +140,9 @@ export class PredecessorLookup {
       if (results.length !== then.length)
         throw new ConclaveError("unavailable", "etcd did not answer all it was asked; asking again");
       lookups.forEach((lookup, i) => complete(lookup, results[2 * i]?.kvs[0], results[2 * i + 1]?.kvs[0]));
-    } catch (error) {
-      this.#failed(lookups, error);
-    }
-    this.#underWay--;
-    this.#flush();
-  }
-
-  /** A refusal may concern one of them only: then each is sent alone. */
-  #failed(lookups: readonly Lookup[], error: unknown): void {
-    const waiting = lookups.filter(({ cancelled }) => !cancelled);
-    const alone = lookups.length > 1 && !isRetriable(error);
-    for (const lookup of waiting) {
-      if (alone) void this.#read([lookup]);
-      else lookup.reject(error);
+    } finally {
+      this.#underWay--;
+      this.#flush();
     }
   }
 }

@@ -7,6 +7,7 @@
 import type { Extension } from "../../seam/backend.js";
 import { ConclaveError, isRetriable } from "../../kit/errors.js";
 import type { CallLimits, EtcdClient, KeyValue, Operation, TransactionAnswer } from "./client.js";
+import { askTogether } from "./ask-together.js";
 import type { CandidateKey, LastSeen } from "./candidate-key.js";
 
 /** etcd takes 128 operations in a transaction, unless it was told otherwise. */
@@ -31,8 +32,6 @@ export interface Verified {
   readonly present: number;
   /** The lowest revision among the answers. */
   readonly revision: bigint;
-  /** The whole answer, if it was one. */
-  readonly answer?: TransactionAnswer;
 }
 
 /**
@@ -51,14 +50,14 @@ export async function verifyKeys(
   const verified: Verified[] = [];
   const failures: unknown[] = [];
   const verify = async (part: readonly Question[]): Promise<TransactionAnswer | undefined> => {
-    try {
-      const one = await verifyPart(client, part, anyKey, verification);
+    let whole: TransactionAnswer | undefined;
+    const ask = async (some: readonly Question[]): Promise<void> => {
+      const one = await verifyPart(client, some, anyKey, verification);
       verified.push(one);
-      return one.answer;
-    } catch (error) {
-      failures.push(error);
-      return undefined;
-    }
+      if (some === part) whole = one.answer;
+    };
+    await askTogether(part, ask, (some, error) => failures.push(failureOf(some, error, verification)));
+    return whole;
   };
   const few = Math.min(MOST_OPERATIONS / 2, Math.ceil(candidateKeys.length / READ_ALL_WITHIN));
   const answer = await verify(candidateKeys.slice(0, few).map(questionOf));
@@ -151,44 +150,27 @@ async function verifyPart(
   part: readonly Question[],
   anyKey: string,
   verification: Verification,
-): Promise<Verified> {
+): Promise<Verified & { readonly answer: TransactionAnswer }> {
   const asked = part.flatMap(({ operations }) => operations);
   const then: readonly Operation[] =
     asked.length > 0 ? asked : [{ kind: "range", key: anyKey, keysOnly: true }];
-  try {
-    const answer = await client.transaction({ when: [], then, otherwise: [] }, verification.limits);
-    if (answer.results.length !== then.length)
-      throw new ConclaveError("unavailable", "etcd did not answer all it was asked; asking again");
-    assertSameTerm(verification.raftTerm, answer);
-    return { present: compare(part, answer, verification.extension), revision: answer.revision, answer };
-  } catch (error) {
-    if (isRetriable(error)) throw error;
-    const [only] = part.length === 1 ? part : [];
-    if (only !== undefined) verification.denied(only.candidateKey, error);
-    if (part.length < 2) throw error;
-    return verifyApart(client, part, anyKey, verification);
-  }
+  const answer = await client.transaction({ when: [], then, otherwise: [] }, verification.limits);
+  if (answer.results.length !== then.length)
+    throw new ConclaveError("unavailable", "etcd did not answer all it was asked; asking again");
+  assertSameTerm(verification.raftTerm, answer);
+  return { present: compare(part, answer, verification.extension), revision: answer.revision, answer };
 }
 
-/** A refusal may concern one election only: terms of the others must not end because of it. */
-async function verifyApart(
-  client: EtcdClient,
-  part: readonly Question[],
-  anyKey: string,
-  verification: Verification,
-): Promise<Verified> {
-  const apart = part.map((one) => verifyPart(client, [one], anyKey, verification));
-  const settled = await Promise.allSettled(apart);
-  const verified = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-  throwFailure(
-    settled.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : [])),
-    verified.length,
-  );
-  const revisions = verified.map(({ revision }) => revision);
-  return {
-    present: verified.reduce((sum, { present }) => sum + present, 0),
-    revision: revisions.reduce((lowest, each) => (each < lowest ? each : lowest)),
-  };
+/** What a failure means for the renewal. Whoever may not read its key is told: then the failure is its own only. */
+function failureOf(part: readonly Question[], error: unknown, { denied }: Verification): unknown {
+  const [only] = part;
+  if (part.length !== 1 || only === undefined || isRetriable(error)) return error;
+  try {
+    denied(only.candidateKey, error);
+    return error;
+  } catch (unknown) {
+    return unknown;
+  }
 }
 
 function assertSameTerm(raftTerm: bigint, answer: TransactionAnswer): void {

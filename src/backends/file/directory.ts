@@ -9,7 +9,7 @@ import { userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { ConclaveError } from "../../kit/errors.js";
 import { explain } from "./faults.js";
-import { errnoOf } from "./fs.js";
+import { errnoOf } from "../../files/numbered-links.js";
 import { isOwn } from "./node-fs.js";
 
 /** Which directory, and what it may be. */

@@ -2,7 +2,7 @@
 import type { ErrorCode } from "../../kit/errors.js";
 import { ConclaveError, describe, isConclaveError } from "../../kit/errors.js";
 import { untilAborted } from "../../kit/wait.js";
-import { errnoOf } from "./fs.js";
+import { errnoOf } from "../../files/numbered-links.js";
 
 const MEANING: Record<string, readonly [ErrorCode, string]> = {
   EACCES: ["forbidden", "check the owner and the mode of the directory"],

@@ -40,9 +40,3 @@ export interface FileSystem {
    */
   watch(directory: string, wake: (name?: string) => void, signal: AbortSignal): Promise<void>;
 }
-
-/** The `code` of an error as the file system throws it. */
-export function errnoOf(error: unknown): string | undefined {
-  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
-  return typeof error.code === "string" ? error.code : undefined;
-}

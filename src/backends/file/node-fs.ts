@@ -6,17 +6,16 @@
 import type { BigIntStats, FSWatcher, Stats } from "node:fs";
 import { constants, watch } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { link, lstat, mkdir, open, readdir, unlink } from "node:fs/promises";
+import { lstat, mkdir, open, readdir } from "node:fs/promises";
 import { basename } from "node:path";
 import { ConclaveError } from "../../kit/errors.js";
 import { onAbort } from "../../kit/wait.js";
+import { createFile, errnoOf, linkFile, removeFile, syncDirectory } from "../../files/numbered-links.js";
 import type { FileSystem } from "./fs.js";
-import { errnoOf } from "./fs.js";
 
-// Some systems lack the last four: they are undefined there and count as 0.
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_NOATIME, O_DIRECTORY } = constants;
+// Some systems lack the last three: they are undefined there and count as 0.
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOATIME } = constants;
 
-const PRIVATE_FILE = 0o600;
 const PRIVATE_DIRECTORY = 0o700;
 
 /** What opening says of something that is there but not a plain file of ours. */
@@ -31,9 +30,6 @@ const NOT_A_FILE = new Set([
   "ENODEV",
   "EOPNOTSUPP",
 ]);
-/** What directories say on systems where they cannot be synced. */
-const NOT_SYNCABLE = new Set(["EINVAL", "EISDIR", "EPERM", "EACCES", "ENOTSUP", "EBADF"]);
-
 class NodeFileSystem implements FileSystem {
   async list(directory: string): Promise<string[]> {
     demandDirectory(directory, await lstat(directory));
@@ -62,58 +58,20 @@ class NodeFileSystem implements FileSystem {
     }
   }
 
-  async create(path: string, data: Uint8Array, durable: boolean): Promise<void> {
-    const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, PRIVATE_FILE);
-    try {
-      await file.writeFile(data);
-      if (durable) await file.sync();
-    } catch (error) {
-      await unlink(path).catch(() => {});
-      throw error;
-    } finally {
-      await file.close();
-    }
+  create(path: string, data: Uint8Array, durable: boolean): Promise<void> {
+    return createFile(path, data, durable);
   }
 
-  async link(from: string, to: string): Promise<boolean> {
-    try {
-      await link(from, to);
-      return true;
-    } catch (error) {
-      const code = errnoOf(error);
-      if (code === "EEXIST") return false;
-      if (code === "EPERM") {
-        throw new ConclaveError(
-          "unsupported",
-          `"${to}" could not be linked: this file system has no hard links; choose a directory on a local disk`,
-          {
-            cause: error,
-          },
-        );
-      }
-      throw error;
-    }
+  link(from: string, to: string): Promise<boolean> {
+    return linkFile(from, to);
   }
 
-  async syncDirectory(directory: string): Promise<void> {
-    try {
-      const handle = await open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-      try {
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-    } catch (error) {
-      if (!NOT_SYNCABLE.has(errnoOf(error) ?? "")) throw error;
-    }
+  syncDirectory(directory: string): Promise<void> {
+    return syncDirectory(directory);
   }
 
-  async remove(path: string): Promise<void> {
-    try {
-      await unlink(path);
-    } catch (error) {
-      if (errnoOf(error) !== "ENOENT") throw error;
-    }
+  remove(path: string): Promise<void> {
+    return removeFile(path);
   }
 
   async makeDirectory(path: string): Promise<void> {

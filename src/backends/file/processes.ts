@@ -10,7 +10,7 @@
  * Not promised: a zombie counts as alive, and so does a process that is stuck.
  */
 import { readFileSync, readlinkSync } from "node:fs";
-import { errnoOf } from "./fs.js";
+import { errnoOf } from "../../files/numbered-links.js";
 
 export interface ListedProcess {
   readonly pid: number;

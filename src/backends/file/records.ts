@@ -12,15 +12,10 @@ import { dirname, join } from "node:path";
 import { ConclaveError } from "../../kit/errors.js";
 import { decodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import type { FileSystem } from "./fs.js";
-import { errnoOf } from "./fs.js";
+import { errnoOf, KEPT_NUMBERS } from "../../files/numbered-links.js";
 import type { Listing } from "./names.js";
 import { FIRST, parseListing } from "./names.js";
 
-/**
- * A listing is not atomic. With sixteen records kept, one that sees none of
- * those it should have seen lasted as long as sixteen writes.
- */
-const KEEP = 16;
 const MOST_LOOKS = 4;
 
 /** The name of a record and its number. */
@@ -107,11 +102,11 @@ export class Records {
 
   /** From the oldest up, one after the other: the second look counts on it. */
   async #prune({ numbers, first }: Listing): Promise<void> {
-    const kept = numbers.slice(0, KEEP);
-    const old = numbers.slice(KEEP).toReversed();
+    const kept = numbers.slice(0, KEPT_NUMBERS);
+    const old = numbers.slice(KEPT_NUMBERS).toReversed();
     const [newest, oldestKept] = [kept[0], kept.at(-1)];
     if (newest === undefined || oldestKept === undefined) return;
-    if (old.length === 0 && !(first && kept.length === KEEP)) return;
+    if (old.length === 0 && !(first && kept.length === KEPT_NUMBERS)) return;
     try {
       if (this.#durable < oldestKept) await this.#sync(newest);
       if (first) await this.#fs.remove(join(this.path, FIRST));

@@ -10,7 +10,7 @@
 import { join } from "node:path";
 import type { Clock } from "../../seam/clock.js";
 import type { FileSystem } from "./fs.js";
-import { errnoOf } from "./fs.js";
+import { errnoOf } from "../../files/numbered-links.js";
 import { isLeftover, stagingName } from "./names.js";
 
 /** Far beyond any write in progress. */

@@ -14,7 +14,7 @@ import { ExpiringMap } from "../../kit/expiring-map.js";
 import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import type { OpenedDirectory } from "./directory.js";
 import { explain } from "./faults.js";
-import { errnoOf } from "./fs.js";
+import { errnoOf } from "../../files/numbered-links.js";
 import type { FileSystem } from "./fs.js";
 import type { GuardedRoot } from "./guarded.js";
 import { trusted } from "./guarded.js";

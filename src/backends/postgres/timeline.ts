@@ -19,7 +19,7 @@ export class QuarantineError extends ConclaveError {
   constructor(election: string, waitMs: number) {
     super(
       "unavailable",
-      `standing for election "${election}": the PostgreSQL server was promoted or restored a moment ago, and a leadership that it has lost may still be counted on; nobody is made leader for another ${Math.ceil(waitMs)} ms`,
+      `campaigning in election "${election}": the PostgreSQL server was promoted or restored a moment ago, and a leadership that it has lost may still be counted on; nobody is made leader for another ${Math.ceil(waitMs)} ms`,
     );
     this.waitMs = waitMs;
   }
@@ -38,7 +38,7 @@ export class Timeline {
   }
 
   async grant(write: RowWrite, election: string, signal: AbortSignal): Promise<bigint | null> {
-    const what = `standing for election "${election}"`;
+    const what = `campaigning in election "${election}"`;
     if (this.#off) return this.#rows.write(write, what, signal);
     try {
       const granted = await this.#rows.grant(write, what, signal);

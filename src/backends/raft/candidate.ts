@@ -88,7 +88,7 @@ export class Campaign {
     const term = asked.term + 1n;
     let hold: RaftHold | undefined;
     try {
-      hold = await untilAborted(signal, this.#stand(term, bid));
+      hold = await untilAborted(signal, this.#askForVotes(term, bid));
       signal.throwIfAborted();
     } catch (error) {
       await this.#withdraw(term, bid);
@@ -100,7 +100,7 @@ export class Campaign {
   }
 
   /** Elected and opened, or `undefined` if others prevented it. */
-  async #stand(term: bigint, bid: Bid): Promise<RaftHold | undefined> {
+  async #askForVotes(term: bigint, bid: Bid): Promise<RaftHold | undefined> {
     const { voters, clock } = this.#parts;
     const { election, ttlMs, attemptMs, value } = this.#candidacy;
     const count = voters.names.length;

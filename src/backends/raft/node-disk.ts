@@ -2,6 +2,7 @@
 import type { FileHandle } from "node:fs/promises";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { errnoOf, syncDirectory } from "../../files/numbered-links.js";
 import type { JournalDisk } from "./journal.js";
 
 const PRIVATE = 0o600;
@@ -21,7 +22,7 @@ export class NodeJournalDisk implements JournalDisk {
     try {
       return await readFile(this.#path);
     } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+      if (errnoOf(error) === "ENOENT") return null;
       throw error;
     }
   }
@@ -39,7 +40,7 @@ export class NodeJournalDisk implements JournalDisk {
       await writeAll(file, bytes);
       await file.sync();
       await rename(temporary, this.#path);
-      await this.#syncDirectory();
+      await syncDirectory(this.#directory);
     } catch (error) {
       await file.close().catch(() => {});
       throw error;
@@ -51,15 +52,6 @@ export class NodeJournalDisk implements JournalDisk {
   async close(): Promise<void> {
     await this.#file?.close();
     this.#file = undefined;
-  }
-
-  async #syncDirectory(): Promise<void> {
-    const directory = await open(this.#directory, "r");
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
   }
 }
 

@@ -23,7 +23,7 @@ import { type Layout, layoutOf, type ZooKeeperLayout } from "./layouts.js";
 import { listElections } from "./list.js";
 import { type Floor, observeLeader } from "./observe.js";
 import { Paths } from "./paths.js";
-import { stand } from "./queue.js";
+import { leadQueue } from "./queue.js";
 import { ZooKeeperRecords } from "./records.js";
 import { releaseClaim } from "./release-claim.js";
 import { SessionPool } from "./session-pool.js";
@@ -114,7 +114,7 @@ export class ZooKeeperBackend implements BackendWithRecords {
     const node = shared.add({ election, candidate, parent, prefix: this.#layout.prefix(uuid), seen });
     const { layout, paths, clock } = { layout: this.#layout, paths: this.#paths, clock: this.#clock };
     try {
-      const won = await stand({ clock, shared, node, layout, paths, value, wait, limits });
+      const won = await leadQueue({ clock, shared, node, layout, paths, value, wait, limits });
       if (node.lost !== undefined) throw node.lost;
       if (won && node.token !== undefined) return new ZooKeeperHold(node, node.token, shared, attemptMs);
       await this.#withdraw(node, shared);

@@ -16,7 +16,7 @@ import { makeParents } from "./parents.js";
 import { childName, type Paths } from "./paths.js";
 import type { SharedSession } from "./shared-session.js";
 
-export interface Standing {
+export interface QueueRequest {
   readonly clock: Clock;
   readonly shared: SharedSession;
   readonly node: CandidateNode;
@@ -31,21 +31,21 @@ export interface Standing {
 const MOST_ATTEMPTS = 5;
 
 /** Leads (`true`), or, without waiting, does not (`false`). */
-export async function stand(standing: Standing): Promise<boolean> {
-  const { shared, node, limits } = standing;
-  if (!standing.wait && (await isTaken(standing))) return false;
-  await join(standing);
-  if (!(await untilFirst(standing))) return false;
+export async function leadQueue(request: QueueRequest): Promise<boolean> {
+  const { shared, node, limits } = request;
+  if (!request.wait && (await isTaken(request))) return false;
+  await join(request);
+  if (!(await untilFirst(request))) return false;
   if (node.lost !== undefined) throw node.lost;
   if (!shared.isFresh) await shared.confirm(node);
   // The term begins on an extension that counts for the session; the node itself is looked at meanwhile.
-  else if (standing.wait) shared.renew().catch(() => {});
+  else if (request.wait) shared.renew().catch(() => {});
   throwIfStopped(limits.signal);
   return true;
 }
 
 /** Without waiting there is no place in the queue to take. */
-async function isTaken({ shared, node, layout, limits }: Standing): Promise<boolean> {
+async function isTaken({ shared, node, layout, limits }: QueueRequest): Promise<boolean> {
   const connection = await shared.connected(limits);
   const children = (await connection.getChildren(node.parent, limits)) ?? [];
   const [first] = candidates(layout, node.parent, children);
@@ -56,16 +56,16 @@ async function isTaken({ shared, node, layout, limits }: Standing): Promise<bool
 }
 
 /** Creates our node, and its parents where they are missing. */
-async function join(standing: Standing): Promise<void> {
-  const { clock, shared, node, layout, paths, limits } = standing;
+async function join(request: QueueRequest): Promise<void> {
+  const { clock, shared, node, layout, paths, limits } = request;
   const connection = await shared.connected(limits);
   for (let attempt = 1; ; attempt++) {
     const sentAt = clock.now();
     try {
-      const created = await create(standing, connection);
+      const created = await create(request, connection);
       node.entered(created);
       shared.wrote(connection, sentAt);
-      return assertOurs(standing, created);
+      return assertOurs(request, created);
     } catch (error) {
       if (!isErrno(error, ERRNO.noNode) || attempt === MOST_ATTEMPTS) throw error;
       await makeParents(connection, paths, node.parent, layout.containers, limits);
@@ -73,7 +73,10 @@ async function join(standing: Standing): Promise<void> {
   }
 }
 
-async function create({ node, value, limits }: Standing, connection: ZooKeeperConnection): Promise<Created> {
+async function create(
+  { node, value, limits }: QueueRequest,
+  connection: ZooKeeperConnection,
+): Promise<Created> {
   node.sent = true;
   try {
     const path = `${node.parent}/${node.prefix}`;
@@ -85,19 +88,19 @@ async function create({ node, value, limits }: Standing, connection: ZooKeeperCo
 }
 
 /** A node of another session would outlive ours. */
-function assertOurs({ shared, node, layout }: Standing, { path, stat }: Created): void {
+function assertOurs({ shared, node, layout }: QueueRequest, { path, stat }: Created): void {
   sequenceOf(layout, node.parent, childName(path));
   if (stat.ephemeralOwner === shared.id) return;
   throw new ConclaveError("unavailable", `ZooKeeper created ${JSON.stringify(path)} for another session`);
 }
 
 /** Waits until nobody is before us; `false`: somebody is, and we do not wait. */
-async function untilFirst(standing: Standing): Promise<boolean> {
-  const { shared, node, limits } = standing;
+async function untilFirst(request: QueueRequest): Promise<boolean> {
+  const { shared, node, limits } = request;
   for (;;) {
     const connection = await shared.connected(limits);
     try {
-      const predecessor = await predecessorOf(standing, connection);
+      const predecessor = await predecessorOf(request, connection);
       if (predecessor === undefined) return true;
       const found = await connection.getData(`${node.parent}/${predecessor}`, limits, node.wake);
       if (found === null) continue;
@@ -107,13 +110,13 @@ async function untilFirst(standing: Standing): Promise<boolean> {
       if (!connection.closed || limits.signal.aborted || shared.ended) throw error;
       continue;
     }
-    if (!standing.wait) return false;
-    await untilWoken(standing);
+    if (!request.wait) return false;
+    await untilWoken(request);
   }
 }
 
 /** Woken by a change of the predecessor, a new connection, or after a while in any case. */
-async function untilWoken({ clock, shared, node, limits }: Standing): Promise<void> {
+async function untilWoken({ clock, shared, node, limits }: QueueRequest): Promise<void> {
   const timer = clock.after(shared.ttlMs, node.wake);
   try {
     await node.untilWoken(limits.signal);
@@ -124,7 +127,7 @@ async function untilWoken({ clock, shared, node, limits }: Standing): Promise<vo
 
 /** Name of the candidate just before us; `undefined`: we are first. */
 async function predecessorOf(
-  { node, layout, limits }: Standing,
+  { node, layout, limits }: QueueRequest,
   connection: ZooKeeperConnection,
 ): Promise<string | undefined> {
   const children = await connection.getChildren(node.parent, limits);

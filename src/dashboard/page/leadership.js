@@ -1,4 +1,4 @@
-/** The seat: who holds it, and how long for if nothing happens. */
+/** Leadership: who holds it, and until when if nothing happens. */
 import { attr, byId, duration, showToken, text } from "./dom.js";
 
 const panel = byId("leadership");

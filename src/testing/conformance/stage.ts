@@ -105,8 +105,8 @@ export class Stage {
     };
   }
 
-  /** Stands. `changes` may fix the candidate, the ttl, the signal, … */
-  stand(
+  /** Campaigns. `changes` may fix the candidate, the ttl, the signal, … */
+  campaign(
     backend: Backend,
     election: string,
     changes: Partial<Candidacy & CampaignOptions> = {},
@@ -115,21 +115,21 @@ export class Stage {
     return backend.campaign(this.candidacy(backend, election, rest), { wait, signal });
   }
 
-  /** Stands, and must win soon. */
+  /** Campaigns, and must win soon. */
   async win(
     backend: Backend,
     election: string,
     changes: Partial<Candidacy & CampaignOptions> = {},
   ): Promise<Hold> {
     const hold = await this.soon(
-      this.stand(backend, election, changes),
-      `standing for ${election} must succeed`,
+      this.campaign(backend, election, changes),
+      `campaigning in ${election} must succeed`,
       this.soonMs + 2 * (changes.ttlMs ?? this.ttlMs(backend)),
     );
-    return present(hold, `standing for ${election} must give a hold`);
+    return present(hold, `campaigning in ${election} must give a hold`);
   }
 
-  /** Stands after a fault, and must win soon; until then a connection that broke may fail a few attempts. */
+  /** Campaigns after a fault, and must win soon; until then a connection that broke may fail a few attempts. */
   async winAgain(
     backend: Backend,
     election: string,
@@ -139,7 +139,7 @@ export class Stage {
     const until = this.now() + this.soonMs;
     for (;;) {
       try {
-        const hold = await this.soon(this.stand(backend, election, changes), what);
+        const hold = await this.soon(this.campaign(backend, election, changes), what);
         return present(hold, what);
       } catch (error) {
         if (error instanceof ConformanceFailure || this.now() > until) throw error;

@@ -57,8 +57,8 @@ async function whileCut(stage: Stage): Promise<void> {
   await endAfterAbort(stage, {
     renew: (signal) => hold.renew({ signal }),
     release: (signal) => releasing.release({ signal }),
-    campaign: (signal) => stage.stand(backend, stage.name(), { ...patient, signal }),
-    "one attempt": (signal) => stage.stand(backend, stage.name(), { ...patient, wait: false, signal }),
+    campaign: (signal) => stage.campaign(backend, stage.name(), { ...patient, signal }),
+    "one attempt": (signal) => stage.campaign(backend, stage.name(), { ...patient, wait: false, signal }),
     "reading a record": (signal) => recordsOrNone(backend).read(name, { signal }),
     "writing a record": (signal) => recordsOrNone(backend).write(name, null, "x", { signal }),
     observe: (signal) => drain(backend.observe(stage.name(), { signal, pollMs: 500, attemptMs: 60_000 })),
@@ -75,7 +75,7 @@ export const abort: Group = {
         const name = stage.name();
         await stage.win(a!, name, { ttlMs: stage.ttlMs(a!, 60_000) });
         await endsAfterAbort(stage, "campaign", (signal) =>
-          stage.stand(b!, name, { signal, retryMs: 30_000 }),
+          stage.campaign(b!, name, { signal, retryMs: 30_000 }),
         );
       },
     },
@@ -97,7 +97,7 @@ export const abort: Group = {
         const name = stage.name();
         const signal = AbortSignal.abort(new Error("aborted before it began"));
         await stage.soon(
-          rejects(stage.stand(a!, name, { signal }), "campaign with an aborted signal"),
+          rejects(stage.campaign(a!, name, { signal }), "campaign with an aborted signal"),
           "campaign must end",
           SOON_MS,
         );

@@ -15,7 +15,7 @@ async function holdIsOver(stage: Stage): Promise<void> {
   await stage.renew(hold);
   await stage.faults.forget();
   const next = await stage.soon(
-    stage.stand(b!, name, { ttlMs: stage.ttlMs(b!, 60_000) }),
+    stage.campaign(b!, name, { ttlMs: stage.ttlMs(b!, 60_000) }),
     "a store that forgot its leader must be open to the next candidate",
   );
   check(next !== null, "a waiting campaign must end with a hold");

@@ -8,7 +8,7 @@ const PATIENCE_MS = 500;
 /** More than any campaign needs, connections and lookups included. */
 const MOST_ANSWERS = 24;
 
-/** Three stand behind a leader and change their minds. */
+/** Three wait behind a leader and change their minds. */
 async function changeTheirMinds(
   stage: Stage,
   backend: Backend,
@@ -18,7 +18,7 @@ async function changeTheirMinds(
   const controller = new AbortController();
   const cancelled = [1, 2, 3].map((n) =>
     rejects(
-      stage.stand(backend, name, {
+      stage.campaign(backend, name, {
         candidate: `cancelled-${n}`,
         signal: controller.signal,
         ttlMs: stage.ttlMs(backend, 60_000),
@@ -44,9 +44,9 @@ async function cancelledWhileWaiting(stage: Stage): Promise<void> {
 
   const name = stage.name();
   const first = await stage.win(a!, name, { ttlMs: long });
-  let waiting: ReturnType<Stage["stand"]> | undefined;
+  let waiting: ReturnType<Stage["campaign"]> | undefined;
   await changeTheirMinds(stage, b!, name, () => {
-    waiting = stage.stand(c!, name, { candidate: "patient", ttlMs: long });
+    waiting = stage.campaign(c!, name, { candidate: "patient", ttlMs: long });
   });
   await stage.release(first);
   const hold = present(
@@ -65,7 +65,7 @@ async function cancelledWhileWinning(stage: Stage): Promise<void> {
     Array.from({ length: stage.rounds }, async (_, round) => {
       const name = stage.name();
       const signal = stage.abortAfter(round / 4);
-      const hold = await stage.stand(a!, name, { candidate: "hasty", signal }).catch(() => null);
+      const hold = await stage.campaign(a!, name, { candidate: "hasty", signal }).catch(() => null);
       if (hold !== null) await stage.release(hold);
       const next = await stage.win(b!, name, { candidate: "next", ttlMs: stage.ttlMs(b!, 60_000) });
       await stage.pause(50);
@@ -100,16 +100,19 @@ async function standUnheard(stage: Stage, backend: Backend, after: number): Prom
   // Far longer than winning may take: whoever waits for its own lease to run out is seen.
   const own = { candidate: "unheard-33cc", ttlMs: stage.ttlMs(backend, 120_000) };
   await stage.faults.deafen({ after });
-  const standing = stage
-    .stand(backend, name, {
+  const campaign = stage
+    .campaign(backend, name, {
       ...own,
       wait: false,
       signal: stage.abortAfter(Math.min(PATIENCE_MS, stage.soonMs / 10)),
     })
     .catch(() => "unheard" as const);
-  const first = await stage.soon(standing, "standing while no answer comes must give up");
+  const first = await stage.soon(campaign, "campaigning while no answer comes must give up");
   await stage.faults.heal();
-  check(first !== null, "standing alone while no answer comes must throw: null says that someone else leads");
+  check(
+    first !== null,
+    "campaigning alone while no answer comes must throw: null says that someone else leads",
+  );
   if (first !== "unheard") {
     await stage.release(first);
     return true;
@@ -139,13 +142,13 @@ export const cancel: Group = {
         const first = await stage.win(a!, name, { ttlMs });
         for (let round = 0; round < 3; round++)
           equal(
-            await stage.soon(stage.stand(b!, name, { wait: false, ttlMs }), "an attempt must be answered"),
+            await stage.soon(stage.campaign(b!, name, { wait: false, ttlMs }), "an attempt must be answered"),
             null,
             "an attempt while someone leads",
           );
         await stage.release(first);
         const next = await stage.soon(
-          stage.stand(c!, name, { candidate: "next", ttlMs }),
+          stage.campaign(c!, name, { candidate: "next", ttlMs }),
           "nobody may campaign in the way",
         );
         check(next !== null, "the next candidate must win");

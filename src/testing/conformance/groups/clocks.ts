@@ -21,15 +21,15 @@ async function notEarly(stage: Stage, { jump, whose, waits }: Jump): Promise<voi
   const [a, b] = await stage.openMany(2);
   const name = stage.name();
   const hold = await stage.win(a!, name);
-  const stand = (): Promise<unknown> => stage.win(b!, name);
-  let next = waits ? stand() : undefined;
+  const campaign = (): Promise<unknown> => stage.win(b!, name);
+  let next = waits ? campaign() : undefined;
   next?.catch(() => {});
   await keepFor(stage, hold, hold.ttlMs / 2);
   const { asked } = await stage.renew(hold);
   // The challenger looks at the record at least once more before the clock jumps.
   await stage.pause(hold.ttlMs / 8);
   await jump(hold.ttlMs);
-  next ??= stand();
+  next ??= campaign();
   await next;
   const silence = stage.now() - asked.now;
   check(
@@ -43,7 +43,7 @@ async function notLate(stage: Stage, jump: Jump["jump"], whose: string): Promise
   const [a, b] = await stage.openMany(2);
   const name = stage.name();
   const hold = await stage.win(a!, name);
-  const next = stage.stand(b!, name);
+  const next = stage.campaign(b!, name);
   await stage.pause(hold.ttlMs / 4);
   await jump(hold.ttlMs);
   await stage.soon(

@@ -27,7 +27,7 @@ async function useAndClose(stage: Stage): Promise<void> {
   const name = stage.name();
   const stop = new AbortController();
   const hold = await stage.win(a!, name, { ttlMs: stage.ttlMs(a!, 30_000) });
-  const waiting = stage.stand(b!, name, { signal: stop.signal, retryMs: 60_000 }).catch(() => null);
+  const waiting = stage.campaign(b!, name, { signal: stop.signal, retryMs: 60_000 }).catch(() => null);
   await stage.leaderIs(b!, name, { token: hold.token }, "the leader");
   const observing = stage.follow(b!, name, 60_000);
   await observing.sees((leader) => leader?.token === hold.token, "the leader must be seen");
@@ -58,8 +58,8 @@ function callAll(stage: Stage, backend: Backend, hold: Hold, signal: AbortSignal
   return Promise.allSettled([
     hold.renew({ signal }),
     hold.proclaim("on the way", { signal }),
-    stage.stand(backend, stage.name(), patient),
-    stage.stand(backend, stage.name(), { ...patient, wait: false }),
+    stage.campaign(backend, stage.name(), patient),
+    stage.campaign(backend, stage.name(), { ...patient, wait: false }),
     recordsOrNone(backend).read(stage.name(), { signal }),
     recordsOrNone(backend).write(stage.name(), null, "x", { signal }),
     observing(),

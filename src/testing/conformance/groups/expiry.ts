@@ -30,7 +30,7 @@ async function keptAgainstChallengers(
   const hold = await stage.win(a!, name);
   const stop = new AbortController();
   let taken = false;
-  const challenger = stage.stand(b!, name, { signal: stop.signal }).then(
+  const challenger = stage.campaign(b!, name, { signal: stop.signal }).then(
     () => (taken = true),
     () => false,
   );

@@ -6,12 +6,12 @@ import type { Stage } from "../stage.js";
 
 const CANDIDATES = 6;
 
-async function raceForVacantOffice(stage: Stage): Promise<void> {
+async function raceForVacantElection(stage: Stage): Promise<void> {
   const backends = await stage.openMany(CANDIDATES);
   for (let round = 0; round < stage.rounds; round++) {
     const name = stage.name();
     const tries = backends.map((backend) =>
-      stage.stand(backend, name, { wait: false, ttlMs: stage.ttlMs(backend, 30_000) }),
+      stage.campaign(backend, name, { wait: false, ttlMs: stage.ttlMs(backend, 30_000) }),
     );
     const holds = (await stage.soon(Promise.all(tries), "every attempt must be answered")).filter(
       (hold) => hold !== null,
@@ -57,7 +57,7 @@ async function standOn(
 ): Promise<Hold | null> {
   for (;;) {
     try {
-      return await stage.stand(backend, name, { signal });
+      return await stage.campaign(backend, name, { signal });
     } catch {
       if (signal.aborted || stage.signal.aborted) return null;
       await stage.pause(50);
@@ -106,7 +106,7 @@ async function oneInsideAtATime(stage: Stage): Promise<void> {
   await Promise.all(
     backends.map(async (backend) => {
       for (let turn = 0; turn < 3; turn++) {
-        const hold = await stage.stand(backend, name, { ttlMs: stage.ttlMs(backend, 60_000) });
+        const hold = await stage.campaign(backend, name, { ttlMs: stage.ttlMs(backend, 60_000) });
         check(hold !== null, "a waiting campaign must end with a hold");
         tokens.push(hold.token);
         equal(++inside, 1, "holders at the same time");
@@ -128,7 +128,7 @@ async function oneInsideAtATime(stage: Stage): Promise<void> {
 export const grant: Group = {
   name: "a grant is atomic",
   cases: [
-    { name: "of many who stand at once, one wins", run: raceForVacantOffice },
+    { name: "of many who campaign at once, one wins", run: raceForVacantElection },
     {
       name: "of many who wait for a silent leader, one takes over",
       run: async (stage) => void (await Promise.all([1, 2, 3].map(() => raceForStaleLease(stage)))),
@@ -141,7 +141,7 @@ export const grant: Group = {
         const name = stage.name();
         await stage.win(a!, name, { ttlMs: stage.ttlMs(a!, 30_000) });
         equal(
-          await stage.soon(stage.stand(b!, name, { wait: false }), "the attempt must be answered"),
+          await stage.soon(stage.campaign(b!, name, { wait: false }), "the attempt must be answered"),
           null,
           "the second hold",
         );
@@ -153,7 +153,7 @@ export const grant: Group = {
         const backend = await stage.open();
         const name = stage.name();
         const ttlMs = stage.ttlMs(backend, 30_000);
-        const tries = Array.from({ length: 4 }, () => stage.stand(backend, name, { wait: false, ttlMs }));
+        const tries = Array.from({ length: 4 }, () => stage.campaign(backend, name, { wait: false, ttlMs }));
         const holds = (await stage.soon(Promise.all(tries), "every attempt must be answered")).filter(
           (hold) => hold !== null,
         );

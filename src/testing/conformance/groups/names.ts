@@ -93,14 +93,14 @@ type Answer = "granted" | "refused" | "taken";
 async function tryName(stage: Stage, backend: Backend, name: string): Promise<Answer> {
   try {
     const hold = await stage.soon(
-      stage.stand(backend, name, { wait: false, ttlMs: stage.ttlMs(backend, 60_000) }),
-      `standing for ${show(name)}`,
+      stage.campaign(backend, name, { wait: false, ttlMs: stage.ttlMs(backend, 60_000) }),
+      `campaigning in ${show(name)}`,
     );
     return hold === null ? "taken" : "granted";
   } catch (error) {
     check(
       isRefusal(error),
-      `standing for ${show(name)} must work or be refused for good, but: ${show(error)}`,
+      `campaigning in ${show(name)} must work or be refused for good, but: ${show(error)}`,
     );
     return "refused";
   }
@@ -155,7 +155,11 @@ export const names: Group = {
     {
       name: "a plain name works",
       async run(stage) {
-        equal(await tryName(stage, await stage.open(), stage.name()), "granted", "standing for a plain name");
+        equal(
+          await tryName(stage, await stage.open(), stage.name()),
+          "granted",
+          "campaigning in a plain name",
+        );
       },
     },
   ],

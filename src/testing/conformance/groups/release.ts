@@ -12,7 +12,7 @@ export const release: Group = {
         const [a, b] = await stage.openMany(2);
         const name = stage.name();
         const hold = await stage.win(a!, name, { ttlMs: stage.ttlMs(a!, 60_000) });
-        const waiting = stage.stand(b!, name, { ttlMs: stage.ttlMs(b!, 60_000) });
+        const waiting = stage.campaign(b!, name, { ttlMs: stage.ttlMs(b!, 60_000) });
         await stage.pause(200);
         await stage.release(hold);
         check(
@@ -28,7 +28,10 @@ export const release: Group = {
         await old.release(stage.call()).catch(() => {}); // it may say that it does not know
         await stage.renew(successor);
         equal(
-          await stage.soon(stage.stand(backends[2]!, name, { wait: false }), "the attempt must be answered"),
+          await stage.soon(
+            stage.campaign(backends[2]!, name, { wait: false }),
+            "the attempt must be answered",
+          ),
           null,
           "a third candidate",
         );
@@ -73,7 +76,7 @@ export const release: Group = {
           await stage.release(hold);
           await renewing;
           const next = await stage.soon(
-            stage.stand(b!, name, { ttlMs }),
+            stage.campaign(b!, name, { ttlMs }),
             "after release and a late renewal leadership must be free",
           );
           check(next !== null && next.token > hold.token, "the next term must have a higher token");

@@ -6,78 +6,78 @@
 import { Backoff } from "../../kit/backoff.js";
 import type { Clock, Timer } from "../../seam/clock.js";
 import type { CallLimits } from "./client.js";
-import type { Contender } from "./contender.js";
+import type { CandidateLock } from "./candidate-lock.js";
 
 /** A request without an answer may arrive this much later; its lock is released again that long. */
 const LATE_MS = 30_000;
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
 
-interface Stray {
+interface Orphan {
   /** Not released before this instant: until then its leader may have believed that it led. */
   readonly from: number;
   /** Its lock may still be granted until this instant. */
   readonly until: number;
 }
 
-export interface StraysOptions {
+export interface OrphanedLocksOptions {
   readonly clock: Clock;
   /** Of every request. */
   readonly limits: CallLimits;
   /** Nothing of it is left in the store. */
-  swept(contender: Contender): void;
+  removed(candidateLock: CandidateLock): void;
 }
 
-export class Strays {
-  readonly #options: StraysOptions;
-  readonly #strays = new Map<Contender, Stray>();
+export class OrphanedLocks {
+  readonly #options: OrphanedLocksOptions;
+  readonly #orphans = new Map<CandidateLock, Orphan>();
   readonly #backoff: Backoff;
   #sweeping: Promise<void> | undefined;
   #timer: Timer | undefined;
   #timerAt = Infinity;
   #closed = false;
 
-  constructor(options: StraysOptions) {
+  constructor(options: OrphanedLocksOptions) {
     this.#options = options;
     this.#backoff = new Backoff(options.clock, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   }
 
-  add(contender: Contender, from = -Infinity): void {
+  add(candidateLock: CandidateLock, from = -Infinity): void {
     const { clock } = this.#options;
-    this.#strays.set(contender, { from, until: contender.unanswered ? clock.now() + LATE_MS : 0 });
+    this.#orphans.set(candidateLock, { from, until: candidateLock.unanswered ? clock.now() + LATE_MS : 0 });
     this.#backoff.reset();
     this.#sweepAfter(from === -Infinity ? this.#backoff.next() : from - clock.now());
   }
 
-  has(contender: Contender): boolean {
-    return this.#strays.has(contender);
+  has(candidateLock: CandidateLock): boolean {
+    return this.#orphans.has(candidateLock);
   }
 
-  delete(contender: Contender): void {
-    this.#strays.delete(contender);
+  delete(candidateLock: CandidateLock): void {
+    this.#orphans.delete(candidateLock);
   }
 
   /** Whether somebody may still believe that it leads by one of them. */
   get waiting(): boolean {
     const now = this.#options.clock.now();
-    return [...this.#strays.values()].some(({ from }) => from > now);
+    return [...this.#orphans.values()].some(({ from }) => from > now);
   }
 
   get size(): number {
-    return this.#strays.size;
+    return this.#orphans.size;
   }
 
   close(): void {
     this.#closed = true;
     this.#timer?.cancel();
-    this.#strays.clear();
+    this.#orphans.clear();
   }
 
   /** Releases those that may be released. Never rejects. */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#sweep().finally(() => {
       this.#sweeping = undefined;
-      if (this.#strays.size > 0) this.#sweepAfter(this.#pauseMs());
+      if (this.#orphans.size > 0) this.#sweepAfter(this.#pauseMs());
     });
     return this.#sweeping;
   }
@@ -85,9 +85,9 @@ export class Strays {
   /** Until the first one may be released, or until another try. */
   #pauseMs(): number {
     const now = this.#options.clock.now();
-    const due = [...this.#strays.values()].some(({ from }) => from <= now);
+    const due = [...this.#orphans.values()].some(({ from }) => from <= now);
     if (due) return this.#backoff.next();
-    return Math.min(...[...this.#strays.values()].map(({ from }) => from)) - now;
+    return Math.min(...[...this.#orphans.values()].map(({ from }) => from)) - now;
   }
 
   #sweepAfter(delayMs: number): void {
@@ -103,17 +103,17 @@ export class Strays {
   }
 
   async #sweep(): Promise<void> {
-    const { clock, limits, swept } = this.#options;
-    const due = [...this.#strays].filter(([, { from }]) => from <= clock.now());
-    for (const [contender] of due) {
+    const { clock, limits, removed } = this.#options;
+    const due = [...this.#orphans].filter(([, { from }]) => from <= clock.now());
+    for (const [candidateLock] of due) {
       try {
-        await contender.vacate(limits);
+        await candidateLock.vacate(limits);
       } catch {
         continue; // tried again
       }
-      if (clock.now() < (this.#strays.get(contender)?.until ?? 0)) continue;
-      this.#strays.delete(contender);
-      swept(contender);
+      if (clock.now() < (this.#orphans.get(candidateLock)?.until ?? 0)) continue;
+      this.#orphans.delete(candidateLock);
+      removed(candidateLock);
     }
   }
 }

@@ -7,6 +7,7 @@ import { ConclaveError } from "../../kit/errors.js";
 import type { Stop } from "../../kit/stop.js";
 import { throwIfStopped } from "../../kit/wait.js";
 import type { CallLimits, ConsulClient, KeyValue, Operation } from "./client.js";
+import { SessionCandidate, type SessionCandidateRequest } from "../../session/session-candidate.js";
 import { LOCK_FLAG } from "./keys.js";
 import type { Sight, Watches } from "./watches.js";
 
@@ -15,88 +16,47 @@ const MOST_RELEASES = 3;
 
 const VERIFY_MS = 5_000;
 
-export interface ContenderRequest {
-  readonly election: string;
-  readonly candidate: string;
+export interface CandidateLockRequest extends SessionCandidateRequest {
   readonly key: string;
-  readonly seen?: ((token: bigint) => void) | undefined;
 }
 
-/** The session that it stands on. */
-export interface ContenderOwner {
+/** The session that it belongs to. */
+export interface CandidateLockOwner {
   readonly id: string;
   /** Whether it is the one that the session has in its election. */
-  isCurrent(contender: Contender): boolean;
+  isCurrent(candidateLock: CandidateLock): boolean;
   /** Aborts when the session ends. */
-  readonly closing: Stop;
+  readonly ending: Stop;
   /** Its place is lost. */
-  forget(contender: Contender): void;
+  forget(candidateLock: CandidateLock): void;
 }
 
-/** Its loss is what core hears of a hold's revocation. */
-export class Contender implements Stop {
+export class CandidateLock extends SessionCandidate {
   readonly key: string;
   readonly session: string;
-  readonly election: string;
-  readonly candidate: string;
-  state: "standing" | "held" | "left" = "standing";
   /** Modify index of the transaction that took the lock, once known. */
   token: bigint | undefined;
   /** The key's modify index, as far as it is known. */
   modifyIndex = 0n;
   /** A lock was asked for and not answered: it may be ours, or become so. */
   unanswered = false;
-  /** Monotonic instant of the question last handed to core by itself: a renewal asked for must be newer. */
-  handedOut = 0;
-  readonly #seen: (token: bigint) => void;
   readonly #client: ConsulClient;
-  readonly #owner: ContenderOwner;
-  #why: string | undefined;
+  readonly #owner: CandidateLockOwner;
   #sight: Sight | undefined;
   #failed: { readonly error: unknown } | undefined;
-  #ring: (() => void) | undefined;
   #unwatch: (() => void) | undefined;
-  #listener: (() => void) | undefined;
 
-  constructor(client: ConsulClient, owner: ContenderOwner, request: ContenderRequest) {
+  constructor(client: ConsulClient, owner: CandidateLockOwner, request: CandidateLockRequest) {
+    super(request);
     this.#client = client;
     this.#owner = owner;
     this.session = owner.id;
     this.key = request.key;
-    this.election = request.election;
-    this.candidate = request.candidate;
-    this.#seen = request.seen ?? (() => {});
-  }
-
-  get aborted(): boolean {
-    return this.#why !== undefined;
-  }
-
-  get reason(): unknown {
-    return this.lost;
-  }
-
-  /** One listener, told once: core's. */
-  addEventListener(_type: "abort", listener: () => void): void {
-    this.#listener = listener;
-  }
-
-  removeEventListener(_type: "abort", listener: () => void): void {
-    if (this.#listener === listener) this.#listener = undefined;
-  }
-
-  /** Why its place is gone for certain, if it is. */
-  get lost(): ConclaveError | undefined {
-    if (this.#why === undefined) return undefined;
-    return new ConclaveError(
-      "unavailable",
-      `the place in election "${this.election}" was lost: ${this.#why}`,
-    );
   }
 
   /** Whatever is granted from now on has a higher index than what is there. */
   met(kv: KeyValue | undefined): void {
-    if (kv !== undefined) this.#seen(kv.modifyIndex + 1n);
+    if (kv !== undefined) this.sawToken(kv.modifyIndex + 1n);
   }
 
   /** The lock is ours. */
@@ -104,7 +64,7 @@ export class Contender implements Stop {
     this.unanswered = false;
     this.token = modifyIndex;
     this.modifyIndex = modifyIndex;
-    this.#seen(modifyIndex);
+    this.sawToken(modifyIndex);
   }
 
   /** Whether the key, read after the lock was taken, is still of this term. */
@@ -112,22 +72,14 @@ export class Contender implements Stop {
     return kv?.session === this.session && this.token !== undefined && kv.modifyIndex >= this.token;
   }
 
-  lose(why: string): void {
-    if (this.#why !== undefined || this.state === "left") return;
-    this.#why = why;
+  override leave(): void {
     this.#stopWatching();
-    this.#wake();
-    this.#owner.forget(this);
-    const listener = this.#listener;
-    this.#listener = undefined;
-    listener?.();
+    super.leave();
   }
 
-  /** Nothing of it is left in the store, or it is somebody else's task to see to that. */
-  leave(): void {
-    this.state = "left";
+  protected override gone(): void {
     this.#stopWatching();
-    this.#wake();
+    this.#owner.forget(this);
   }
 
   /** From here on changes of the key are news. */
@@ -135,12 +87,12 @@ export class Contender implements Stop {
     this.#unwatch ??= watches.watch(this.key, since, {
       seen: (sight) => {
         this.#sight = sight;
-        this.#wake();
+        this.wake();
         if (this.state === "held" && !this.owns(sight.kv)) this.#suspect();
       },
       failed: (error) => {
         this.#failed = { error };
-        this.#wake();
+        this.wake();
       },
     });
   }
@@ -155,15 +107,7 @@ export class Contender implements Stop {
       this.#failed = undefined;
       if (sight !== undefined) return sight;
       if (failed !== undefined) throw failed.error;
-      await new Promise<void>((resolve) => {
-        const done = (): void => {
-          this.#ring = undefined;
-          signal.removeEventListener("abort", done);
-          resolve();
-        };
-        this.#ring = done;
-        signal.addEventListener("abort", done);
-      });
+      await this.untilWoken(signal);
     }
   }
 
@@ -176,8 +120,8 @@ export class Contender implements Stop {
 
   /** What a watch says may be old, or incomplete for want of permission. */
   #suspect(): void {
-    const { closing } = this.#owner;
-    if (!closing.aborted) this.verify({ signal: closing, limitMs: VERIFY_MS }).catch(() => {}); // with the next renewal
+    const { ending } = this.#owner;
+    if (!ending.aborted) this.verify({ signal: ending, limitMs: VERIFY_MS }).catch(() => {}); // with the next renewal
   }
 
   /**
@@ -186,7 +130,7 @@ export class Contender implements Stop {
    * guarded by the session, which is not used for this election again.
    */
   async vacate(limits: CallLimits): Promise<void> {
-    if (this.#why !== undefined) return;
+    if (this.lost !== undefined) return;
     if (this.unanswered) {
       await this.#client.transaction([this.#unlock()], limits);
       return;
@@ -206,10 +150,6 @@ export class Contender implements Stop {
 
   #unlock(): Operation {
     return { verb: "unlock", key: this.key, session: this.session, value: "", flags: LOCK_FLAG };
-  }
-
-  #wake(): void {
-    this.#ring?.();
   }
 
   #stopWatching(): void {

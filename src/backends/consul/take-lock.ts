@@ -4,17 +4,17 @@ import { StopSource } from "../../kit/stop.js";
 import { onAbort, sleep, untilAborted } from "../../kit/wait.js";
 import type { Clock } from "../../seam/clock.js";
 import type { CallLimits, ConsulClient, KeyValue, Operation } from "./client.js";
-import type { Contender } from "./contender.js";
+import type { CandidateLock } from "./candidate-lock.js";
 import { seal, unseal } from "./envelope.js";
 import { assertLock, LOCK_FLAG } from "./keys.js";
 import type { SharedSession } from "./shared-session.js";
 import type { Sight, Watches } from "./watches.js";
 
-export interface Standing {
+export interface LockRequest {
   readonly client: ConsulClient;
   readonly clock: Clock;
   readonly watches: Watches;
-  readonly contender: Contender;
+  readonly candidateLock: CandidateLock;
   readonly session: SharedSession;
   /** Whether a lock of this session is one of ours that nobody owns. */
   isRelic(session: string): boolean;
@@ -30,70 +30,70 @@ const SHORTEST_PAUSE_MS = 250;
 const AFTER_DELAY_MS = 25;
 
 /** Whether the lock is ours; `false`: it is not, and waiting was not asked for. */
-export async function stand(standing: Standing): Promise<boolean> {
-  const { contender, wait, limits } = standing;
-  const delay = new LockDelay(standing.clock);
-  let sight = await look(standing);
+export async function takeLock(request: LockRequest): Promise<boolean> {
+  const { candidateLock, wait, limits } = request;
+  const delay = new LockDelay(request.clock);
+  let sight = await look(request);
   for (;;) {
     const { kv } = sight;
     if (kv !== undefined) assertLock(kv);
-    contender.met(kv);
+    candidateLock.met(kv);
     delay.saw(kv);
     const holder = kv?.session;
-    if (holder === undefined || holder === contender.session || standing.isRelic(holder)) {
-      const outcome = await take(standing, kv);
+    if (holder === undefined || holder === candidateLock.session || request.isRelic(holder)) {
+      const outcome = await take(request, kv);
       if (outcome === "taken") return true;
       if (outcome === "changed") {
-        sight = await look(standing);
+        sight = await look(request);
         continue;
       }
       if (!wait) return false;
-      sight = await waitOut(standing, sight, delay.pauseMs(kv));
+      sight = await waitOut(request, sight, delay.pauseMs(kv));
       continue;
     }
     if (!wait) return false;
-    contender.watch(standing.watches, sight.index);
-    sight = await news(standing, limits.signal);
+    candidateLock.watch(request.watches, sight.index);
+    sight = await news(request, limits.signal);
   }
 }
 
-async function look({ client, contender, limits }: Standing): Promise<Sight> {
-  const { index, kvs } = await client.read({ range: { key: contender.key } }, limits);
+async function look({ client, candidateLock, limits }: LockRequest): Promise<Sight> {
+  const { index, kvs } = await client.read({ range: { key: candidateLock.key } }, limits);
   return { kv: kvs[0], index };
 }
 
 /** The next change. A question that failed is asked again by the watch, unless it is refused. */
-async function news({ contender }: Standing, signal: CallLimits["signal"]): Promise<Sight> {
+async function news({ candidateLock }: LockRequest, signal: CallLimits["signal"]): Promise<Sight> {
   for (;;) {
     try {
-      return await contender.sight(signal);
+      return await candidateLock.sight(signal);
     } catch (error) {
-      if (signal.aborted || contender.lost !== undefined || !isRetriable(error)) throw error;
+      if (signal.aborted || candidateLock.lost !== undefined || !isRetriable(error)) throw error;
     }
   }
 }
 
 async function take(
-  { client, clock, contender, session, value, limits }: Standing,
+  { client, clock, candidateLock, session, value, limits }: LockRequest,
   kv: KeyValue | undefined,
 ): Promise<"taken" | "changed" | "lock-delay"> {
   await untilAborted(limits.signal, session.fresh());
-  const { key, candidate } = contender;
+  const { key, candidate } = candidateLock;
   const envelope = {
     ...{ candidate, value, session: session.id, lockDelayMs: session.lockDelayMs, since: clock.wall() },
   };
   const lock = { verb: "lock", key, session: session.id, value: seal(envelope), flags: LOCK_FLAG } as const;
-  contender.unanswered = true;
+  candidateLock.unanswered = true;
   const answer = await client.transaction([...guards(key, kv), lock], limits);
   if (answer.committed) {
-    contender.entered(answer.modifyIndex);
+    candidateLock.entered(answer.modifyIndex);
     return "taken";
   }
-  contender.unanswered = false; // certainly not carried out
+  candidateLock.unanswered = false; // certainly not carried out
   if (answer.refusal === "lock-delay") return "lock-delay";
   if (answer.refusal === "no-session") {
     session.notFound();
-    throw contender.lost ?? new ConclaveError("unavailable", "Consul no longer knows the session");
+    throw candidateLock.lost ?? new ConclaveError("unavailable", "Consul no longer knows the session");
   }
   return "changed";
 }
@@ -114,16 +114,16 @@ function guards(key: string, kv: KeyValue | undefined): Operation[] {
 }
 
 /** Sleeps, but not if the key changes meanwhile: then somebody else was quicker. */
-async function waitOut(standing: Standing, sight: Sight, pauseMs: number): Promise<Sight> {
-  const { clock, contender, limits } = standing;
-  contender.watch(standing.watches, sight.index);
+async function waitOut(request: LockRequest, sight: Sight, pauseMs: number): Promise<Sight> {
+  const { clock, candidateLock, limits } = request;
+  candidateLock.watch(request.watches, sight.index);
   const slept = new StopSource();
   const unlink = onAbort(limits.signal, () => slept.stop(limits.signal.reason));
   const sleeping = sleep(clock, pauseMs, slept).then(() => slept.stop());
   try {
-    return await news(standing, slept);
+    return await news(request, slept);
   } catch (error) {
-    if (limits.signal.aborted || !slept.aborted || contender.lost !== undefined) throw error;
+    if (limits.signal.aborted || !slept.aborted || candidateLock.lost !== undefined) throw error;
     return sight;
   } finally {
     unlink();
