@@ -40,7 +40,7 @@ export { Election } from "./election/election.js";
 export type { ElectionOptions } from "./api/options.js";
 export { ConclaveError, isConclaveError, NotLeaderError, StaleLeaderError } from "./kit/errors.js";
 export type { ConclaveErrorOptions, ErrorCode } from "./kit/errors.js";
-export type { ElectionEvents, EventName, Listener, Logger } from "./api/events.js";
+export type { ElectionEvents, EventName, Listener, LogFields, Logger } from "./api/events.js";
 export type { Bearer, Fence, FencedResource, FenceOptions, Guard } from "./seam/fence.js";
 export type { Stop } from "./seam/stop.js";
 export { both } from "./both/index.js";
