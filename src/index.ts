@@ -59,6 +59,6 @@ export type { LeaseRecord } from "./record/lease.js";
 export { memoryBackend } from "./backends/memory/index.js";
 export { registerBackend } from "./backends/registry.js";
 export type { BackendOpener, RegisterOptions } from "./backends/registry.js";
-export { openBackend, openElection } from "./open.js";
-export type { OpenElectionOptions } from "./open.js";
+export { openBackend, openElection, openLock } from "./open.js";
+export type { OpenElectionOptions, OpenLockOptions } from "./open.js";
 export type { OpenOptions } from "./seam/entry.js";

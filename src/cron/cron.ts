@@ -108,7 +108,7 @@ export class Schedule implements AsyncDisposable {
     if (typeof job !== "function") throw invalid(`job must be a function, got ${typeof job}`);
     if (timeoutMs !== undefined) inRange("timeoutMs", timeoutMs, 1, LONGEST_TIMEOUT_MS);
     this.#clock = options.clock ?? systemClock;
-    this.election = new Election(options);
+    this.election = new Election(electionOptions(options));
     this.name = this.election.name;
     this.#timetable = timetable;
     this.#events = new CronReports(this.name, options.backend.name, options.logger);
@@ -159,6 +159,27 @@ export class Schedule implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** Those of its election; those of the schedule itself apart. What is left over is refused there. */
+function electionOptions(options: ScheduleOptions & { readonly backend: Backend }): ElectionOptions {
+  const { cron, timeZone, job, mode, misfire, graceMs, maxCatchUp, ...others } = options;
+  const { overlap, timeoutMs, maxAttempts, retry, keep, ...election } = others;
+  void [
+    cron,
+    timeZone,
+    job,
+    mode,
+    misfire,
+    graceMs,
+    maxCatchUp,
+    overlap,
+    timeoutMs,
+    maxAttempts,
+    retry,
+    keep,
+  ];
+  return election;
 }
 
 function policyOf(options: ScheduleOptions): Policy {
