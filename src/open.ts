@@ -5,10 +5,13 @@ import { examples, ownBackend, registeredOpener } from "./backends/registry.js";
 import { both } from "./both/index.js";
 import { BOTH_SCHEME, bothUrls } from "./both/url.js";
 import { Election } from "./election/election.js";
+import { ELECTION_OPTIONS } from "./election/known-options.js";
 import { invalid } from "./kit/errors.js";
 import { withLastWill } from "./will/backend.js";
+import { checkOptions } from "./kit/known-options.js";
 import { showUrl } from "./kit/urls.js";
 import { rememberWhere } from "./kit/where.js";
+import { Lock } from "./lock/lock.js";
 import type { Backend } from "./seam/backend.js";
 import type { OpenOptions } from "./seam/entry.js";
 
@@ -71,6 +74,11 @@ async function openUrl(url: string | URL, options: OpenOptions): Promise<Backend
   if (own !== undefined) return own.open(parsed, options);
   const open = registeredOpener(scheme);
   if (open !== undefined) return open(parsed, options);
+  if (scheme === "http" || scheme === "https")
+    throw invalid(
+      `no backend for "${scheme}:" URLs: the scheme says which store it is. For etcd write etcd://host:2379 ` +
+        `(with TLS etcds://), for Consul consul://host:8500; all there are: ${examples()}`,
+    );
   throw invalid(`no backend for "${scheme}:" URLs; use one of ${examples()}, or register your own`);
 }
 
@@ -96,21 +104,42 @@ export interface OpenElectionOptions extends Omit<ElectionOptions, "backend" | "
 
 /** An election on a URL. A backend that was opened here is closed with the election. */
 export async function openElection(options: OpenElectionOptions): Promise<Election> {
-  const { backend, processes, lastWill, imports, visitor, logger, ...rest } = options;
+  return openOn("openElection()", options, (rest) => new Election(rest));
+}
+
+/** What {@link openLock} takes. */
+export type OpenLockOptions = Omit<OpenElectionOptions, "ready" | "maxTermMs">;
+
+/** A lock on a URL. A backend that was opened here is closed with the lock. */
+export async function openLock(options: OpenLockOptions): Promise<Lock> {
+  return openOn("openLock()", options, (rest) => new Lock(rest));
+}
+
+async function openOn<T>(
+  what: string,
+  options: OpenElectionOptions,
+  make: (options: ElectionOptions) => T,
+): Promise<T> {
+  checkOptions(what, options, {
+    ...ELECTION_OPTIONS,
+    ...{ processes: true, lastWill: true, imports: true, visitor: true },
+  });
+  const { backend, processes, lastWill, imports, visitor, ...rest } = options;
   if (typeof backend === "object" && !(backend instanceof URL)) {
     if (lastWill !== undefined && lastWill !== false)
       throw invalid(
         "lastWill needs a URL, by which another process opens the store: pass one, or a backend from openBackend(url, { lastWill: true })",
       );
-    return new Election({ ...rest, logger, backend });
+    return make({ ...rest, backend });
   }
+  const { logger } = rest;
   const open = { processes, lastWill, imports, visitor };
   const opened =
     logger === undefined
       ? await openBackend(backend, open)
       : await openNamed(backend, open, (message) => logger.warn(message));
   try {
-    return new Election({ ...rest, logger, backend: opened, closeBackend: true });
+    return make({ ...rest, backend: opened, closeBackend: true });
   } catch (error) {
     await opened[Symbol.asyncDispose]();
     throw error;

@@ -35,10 +35,21 @@ export type EventName = keyof ElectionEvents;
 /** A listener for one kind of event. */
 export type Listener<E extends EventName> = (event: ElectionEvents[E]) => void;
 
-/** `console` and pino fit. Messages are single lines without secrets. */
+/**
+ * What a logger is given beside the text: `election`, `candidate`, `backend`,
+ * `token` (decimal, while leading) and, with an error, `err` with `type`,
+ * `message`, `stack` and, for errors of this library, `code`.
+ */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/**
+ * `console`, pino, bunyan and winston fit. Messages are single lines without
+ * secrets. pino and bunyan are called with the fields first, as they expect;
+ * `console` gets the text alone, and the stack if your own code threw.
+ */
 export interface Logger {
-  debug(message: string): void;
-  info(message: string): void;
-  warn(message: string): void;
-  error(message: string): void;
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
 }

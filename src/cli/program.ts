@@ -1,5 +1,4 @@
 /** The command line: what there is to say, and what becomes of what was said. */
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addCron } from "./cron.js";
 import { addDemo, addDemoNode } from "./demo.js";
@@ -18,6 +17,7 @@ import { addServe } from "./serve.js";
 import { addStatus } from "./status.js";
 import { addStoreCommands } from "./store-commands.js";
 import { similarFlag } from "./suggest.js";
+import { version } from "./version.js";
 
 const HELP = `
 Examples:
@@ -117,9 +117,4 @@ function oneLine(text: string): string {
     .replace(/^error: /, "")
     .replace(/\s*\n\s*/g, " ")
     .trim();
-}
-
-function version(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-  return String((manifest as { readonly version?: unknown }).version);
 }

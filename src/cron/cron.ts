@@ -46,6 +46,13 @@ export interface ScheduleOptions extends Omit<ElectionOptions, "backend" | "read
   readonly timeoutMs?: number | undefined;
   /** Default 10. */
   readonly maxAttempts?: number | undefined;
+  /**
+   * Runs a job that threw or timed out again: `attempts` times all in all, the
+   * first pause `backoffMs` long and each one twice the last, at most an hour.
+   * Only the leader that saw it fail does so, in its term, and `overlap` counts
+   * the run as going on meanwhile. Default: not at all.
+   */
+  readonly retry?: { readonly attempts: number; readonly backoffMs: number } | undefined;
   /** Runs kept for `history()`. Default 50, at most 200. */
   readonly keep?: number | undefined;
 }
@@ -101,23 +108,23 @@ export class Schedule implements AsyncDisposable {
     if (typeof job !== "function") throw invalid(`job must be a function, got ${typeof job}`);
     if (timeoutMs !== undefined) inRange("timeoutMs", timeoutMs, 1, LONGEST_TIMEOUT_MS);
     this.#clock = options.clock ?? systemClock;
-    this.election = new Election(options);
+    this.election = new Election(electionOptions(options));
     this.name = this.election.name;
     this.#timetable = timetable;
-    this.#events = new CronReports(this.name);
+    this.#events = new CronReports(this.name, options.backend.name, options.logger);
     this.#store = new LedgerStore(options.backend, this.name, this.#clock, this.election.timing.attemptMs);
     if (this.next() === null) throw invalid("the pattern never fires again; nothing was scheduled");
     const closed = this.#closed.signal;
     const since = this.#clock.wall();
     const [store, clock] = [this.#store, this.#clock];
     const common = { timetable, policy, job, timeoutMs, store, clock, since, closed };
-    this.election.on("error", ({ error }) => this.#events.emit("error", { error }));
+    this.election.on("error", ({ error }) => this.#events.electionFailed(error));
     this.#running = this.election.run(
       (term) =>
         new ScheduleLeader({ ...common, events: this.#events, term }).lead().catch((error: unknown) => {
           // Not a fault of the work: a newer leader exists, we just did not know it yet.
           if (!isStale(error)) throw error;
-          this.#events.emit("error", { error });
+          this.#events.failed(error);
         }),
       { signal: this.#closing.signal },
     );
@@ -154,6 +161,27 @@ export class Schedule implements AsyncDisposable {
   }
 }
 
+/** Those of its election; those of the schedule itself apart. What is left over is refused there. */
+function electionOptions(options: ScheduleOptions & { readonly backend: Backend }): ElectionOptions {
+  const { cron, timeZone, job, mode, misfire, graceMs, maxCatchUp, ...others } = options;
+  const { overlap, timeoutMs, maxAttempts, retry, keep, ...election } = others;
+  void [
+    cron,
+    timeZone,
+    job,
+    mode,
+    misfire,
+    graceMs,
+    maxCatchUp,
+    overlap,
+    timeoutMs,
+    maxAttempts,
+    retry,
+    keep,
+  ];
+  return election;
+}
+
 function policyOf(options: ScheduleOptions): Policy {
   return {
     mode: oneOf("mode", options.mode ?? "at-most-once", ["at-most-once", "at-least-once"]),
@@ -162,7 +190,18 @@ function policyOf(options: ScheduleOptions): Policy {
     graceMs: inRange("graceMs", options.graceMs ?? 60_000, 0, Number.MAX_SAFE_INTEGER),
     maxCatchUp: whole("maxCatchUp", options.maxCatchUp ?? 100, 1, 10_000),
     maxAttempts: whole("maxAttempts", options.maxAttempts ?? 10, 1, 1_000_000),
+    retry: retryPolicy(options.retry),
     keep: whole("keep", options.keep ?? 50, 1, 200),
+  };
+}
+
+function retryPolicy(retry: ScheduleOptions["retry"]): Policy["retry"] {
+  if (retry === undefined) return { attempts: 1, backoffMs: 0 };
+  if (typeof retry !== "object" || retry === null)
+    throw invalid("retry must be an object such as { attempts: 3, backoffMs: 60_000 }");
+  return {
+    attempts: whole("retry.attempts", retry.attempts, 1, 1_000),
+    backoffMs: inRange("retry.backoffMs", retry.backoffMs, 0, 3_600_000),
   };
 }
 

@@ -4,6 +4,10 @@
  * `conclave:cron:<event>`.
  */
 import { Emitter } from "../kit/emitter.js";
+import type { Logger } from "../api/events.js";
+import { describe } from "../kit/errors.js";
+import { writeLog } from "../kit/log.js";
+import { sayUnheard } from "../kit/unheard.js";
 import type { Run } from "./ledger.js";
 
 /** What a {@link Schedule} tells its listeners. */
@@ -41,6 +45,8 @@ export interface CronMetrics {
 
 export class CronReports extends Emitter<CronEvents> {
   readonly #schedule: string;
+  readonly #logger: Logger | undefined;
+  readonly #backend: string;
   readonly metrics: CronMetrics = {
     started: 0,
     done: 0,
@@ -53,18 +59,52 @@ export class CronReports extends Emitter<CronEvents> {
     lastDurationMs: null,
   };
 
-  constructor(schedule: string) {
+  constructor(schedule: string, backend: string, logger: Logger | undefined) {
     super();
     this.#schedule = schedule;
+    this.#backend = backend;
+    this.#logger = logger;
+  }
+
+  /** A run has ended. `again`: when a failed one is tried again. */
+  finished(run: Run, ending: { readonly error?: unknown }, again?: string): void {
+    const { error } = ending;
+    const failed = run.state === "failed" || run.state === "timed-out";
+    const text = `${runText(run)}${again === undefined ? "" : `; ${again}`}`;
+    this.#log(
+      failed ? "error" : run.state === "done" ? "info" : "warn",
+      text,
+      run,
+      failed ? error : undefined,
+    );
+    if (failed) this.#unheard("finished", text);
+    this.emit("finished", error === undefined ? { run } : { run, error });
+  }
+
+  /** Something went wrong with the schedule itself. */
+  failed(error: unknown): void {
+    const message = describe(error);
+    this.#log("warn", message, undefined, error);
+    this.#unheard("error", message);
+    this.emit("error", { error });
+  }
+
+  /** An error of the election: it is in the log already. */
+  electionFailed(error: unknown): void {
+    this.#unheard("error", describe(error));
+    this.emit("error", { error });
   }
 
   /** A scheduled time passed over, or lost. */
   report(run: Run): void {
     if (run.state === "skipped") {
       this.metrics.skipped += run.count ?? 1;
+      this.#log("warn", runText(run), run);
       this.emit("skipped", { run });
     } else if (run.state === "missed") {
       this.metrics.missed++;
+      this.#log("error", runText(run), run);
+      this.#unheard("missed", runText(run));
       this.emit("missed", { run });
     }
   }
@@ -77,6 +117,45 @@ export class CronReports extends Emitter<CronEvents> {
     return { schedule: this.#schedule };
   }
 
-  /** What a listener throws is not reported: a schedule has no log. */
-  protected threw(): void {}
+  protected threw(error: unknown): void {
+    this.#log("error", `a listener threw: ${describe(error)}`, undefined, error);
+  }
+
+  #log(level: keyof Logger, message: string, run?: Run, error?: unknown): void {
+    if (this.#logger === undefined) return;
+    const fields = {
+      election: this.#schedule,
+      schedule: this.#schedule,
+      backend: this.#backend,
+      ...(run !== undefined && runFields(run)),
+    };
+    const text = `schedule "${this.#schedule}": ${message}`;
+    writeLog(this.#logger, { level, message: text, fields, error, showStack: true });
+  }
+
+  #unheard(event: CronEventName, message: string): void {
+    if (this.#logger !== undefined || this.hears(event)) return;
+    sayUnheard(`schedule "${this.#schedule}"`, message, `pass a logger, or listen to "${event}",`);
+  }
+}
+
+function runFields(run: Run): Record<string, unknown> {
+  return {
+    candidate: run.by,
+    token: run.token.toString(),
+    scheduledAt: isoTime(run.at),
+    attempt: run.attempt,
+    state: run.state,
+    ...(run.note !== null && { note: run.note }),
+  };
+}
+
+function runText(run: Run): string {
+  const range = run.until === undefined ? "" : ` to ${isoTime(run.until)} (${run.count} or more)`;
+  const attempt = run.attempt > 1 ? `, attempt ${run.attempt}` : "";
+  return `run of ${isoTime(run.at)}${range} ${run.state}${attempt}${run.note === null ? "" : `: ${run.note}`}`;
+}
+
+function isoTime(at: number): string {
+  return new Date(at).toISOString();
 }

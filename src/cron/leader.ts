@@ -9,7 +9,7 @@ import { startJob } from "./job.js";
 import type { Ledger, Run } from "./ledger.js";
 import { record } from "./ledger.js";
 import type { Actor, Policy } from "./schedule.js";
-import { applyClaim, applyEnd, decide, firstLedger, takeOver } from "./schedule.js";
+import { applyClaim, applyEnd, applyRetry, decide, firstLedger, retryOf, takeOver } from "./schedule.js";
 import type { LedgerStore } from "./store.js";
 import type { Timetable } from "./timetable.js";
 
@@ -65,7 +65,7 @@ export class ScheduleLeader {
     } catch (error) {
       if (!term.signal.aborted) throw error;
     } finally {
-      await Promise.all(this.#active.values());
+      while (this.#active.size > 0) await Promise.all(this.#active.values());
       unlink();
     }
   }
@@ -119,8 +119,9 @@ export class ScheduleLeader {
     }
   }
 
-  #start(run: Run): void {
-    const { term, clock, job, timeoutMs, events } = this.#o;
+  /** `first`: the attempt with which this leader began. */
+  #start(run: Run, first = run.attempt): void {
+    const { term, clock, job, timeoutMs, events, policy } = this.#o;
     if (!term.held || term.signal.aborted) {
       const release = this.#end({ ...run, state: "released", note: "the term ended before it began" });
       this.#track(run.at, release);
@@ -132,8 +133,39 @@ export class ScheduleLeader {
     const context = { scheduledAt: new Date(run.at), attempt: run.attempt, term };
     const running = startJob(clock, job, context, timeoutMs, (listener) => this.#onTermEnd(listener));
     events.emit("started", { run });
-    const noted = running.ended.then((ending) => this.#finish(run, ending, clock.now() - startedAt));
+    const noted = running.ended.then(async (ending) => {
+      const next = retryOf(run, ending, first, policy);
+      if (next === null) return this.#finish(run, ending, clock.now() - startedAt);
+      await this.#finish(run, ending, clock.now() - startedAt, next.pauseMs);
+      // A job that ignores its time limit must have settled: two attempts never run side by side.
+      await running.settled;
+      await this.#again(run, ending, next.pauseMs, first);
+    });
     this.#track(run.at, Promise.all([noted, running.settled]));
+  }
+
+  /**
+   * A failed run is tried again by the leader that claimed it and saw it fail, in
+   * the same term: its claim stays, so that at most once nobody else runs it.
+   */
+  async #again(run: Run, ending: Ending, pauseMs: number, first: number): Promise<void> {
+    const { term, clock, policy } = this.#o;
+    await sleep(clock, pauseMs, term.signal);
+    const next: Run = { ...run, attempt: run.attempt + 1, startedAt: clock.wall(), note: null };
+    const mayRun = (): boolean => term.held && !term.signal.aborted;
+    let last = run;
+    try {
+      if (mayRun()) {
+        await this.#update((stored) => applyRetry(stored ?? this.#ledger, run, next, policy));
+        if (mayRun()) return this.#start(next, first);
+        last = next;
+      }
+    } catch (error) {
+      if (!term.signal.aborted) this.#o.events.failed(error);
+    }
+    // At least once, the next leader goes on with it; at most once, this was the last of it.
+    const state = policy.mode === "at-least-once" ? "interrupted" : ending.state;
+    await this.#end({ ...last, state, note: ending.note, endedAt: clock.wall() });
   }
 
   /** One listener on the term's signal for however many jobs: Node warns of more than ten. */
@@ -145,13 +177,18 @@ export class ScheduleLeader {
   /** A job counts as active until it has settled *and* its end is written down. */
   #track(at: number, promise: Promise<unknown>): void {
     const tracked = promise.then(
-      () => void this.#active.delete(at),
-      () => void this.#active.delete(at),
+      () => forget(),
+      () => forget(),
     );
+    // A failed run that is tried again is tracked anew before the attempt before is forgotten.
+    const forget = (): void => {
+      if (this.#active.get(at) === tracked) this.#active.delete(at);
+    };
     this.#active.set(at, tracked);
   }
 
-  async #finish(run: Run, settled: Ending, durationMs: number): Promise<void> {
+  /** `pauseMs`: it is tried again after this long, and stays claimed. */
+  async #finish(run: Run, settled: Ending, durationMs: number, pauseMs?: number): Promise<void> {
     const { events, policy, clock, closed } = this.#o;
     const ending = policy.mode === "at-least-once" && settled.told === true ? DOUBTFUL : settled;
     const { metrics } = events;
@@ -163,9 +200,9 @@ export class ScheduleLeader {
     const told: Run = { ...run, state: ending.state, note: ending.note, endedAt: clock.wall() };
     const lost = ending.state === "interrupted" && policy.mode === "at-most-once";
     const stored: Run = lost ? { ...told, state: "missed" } : told;
-    await this.#end(stored);
+    if (pauseMs === undefined) await this.#end(stored);
     if (closed.aborted) return;
-    events.emit("finished", ending.error === undefined ? { run: told } : { run: told, error: ending.error });
+    events.finished(told, ending, pauseMs === undefined ? undefined : `again in ${pauseMs} ms`);
     if (lost) events.report(stored);
   }
 
@@ -175,7 +212,7 @@ export class ScheduleLeader {
     try {
       await this.#update((stored) => applyEnd(stored ?? this.#ledger, run, policy), true);
     } catch (error) {
-      if (!closed.aborted) events.emit("error", { error });
+      if (!closed.aborted) events.failed(error);
     }
   }
 
@@ -200,7 +237,7 @@ export class ScheduleLeader {
         return;
       } catch (error) {
         if (!isRetriable(error) || signal.aborted || !term.held) throw error;
-        events.emit("error", { error });
+        events.failed(error);
         await sleep(clock, RETRY_MS * (0.5 + clock.random()), signal);
       }
     }
@@ -214,7 +251,7 @@ export class ScheduleLeader {
     const message =
       `this machine's clock is ${Math.round(behind / 1000)} s before the last scheduled time that was run; ` +
       "nothing is run twice, so nothing is run until it has caught up. Set the clock, or let another replica lead";
-    events.emit("error", { error: new ConclaveError("state", message) });
+    events.failed(new ConclaveError("state", message));
   }
 
   #actor(): Actor {

@@ -1,6 +1,6 @@
 /** What a leader does next with a schedule. Pure: no clock, no store, no job. */
 import { ConclaveError } from "../kit/errors.js";
-import type { Ledger, Run } from "./ledger.js";
+import type { Ledger, Run, RunState } from "./ledger.js";
 import { isOpen, record } from "./ledger.js";
 import type { Timetable } from "./timetable.js";
 
@@ -26,6 +26,8 @@ export interface Policy {
   readonly overlap: Overlap;
   /** Attempts at one scheduled time before it is given up as missed (`at-least-once`). */
   readonly maxAttempts: number;
+  /** How often one leader runs a job that fails, all in all, and the first pause before it does so again. */
+  readonly retry: { readonly attempts: number; readonly backoffMs: number };
   /** Runs kept in the record. */
   readonly keep: number;
 }
@@ -126,6 +128,34 @@ export function applyClaim(ledger: Ledger, run: Run, skipped: Run | null, policy
     );
   }
   return record(ledger, skipped === null ? [run] : [skipped, run], policy.keep);
+}
+
+/** The longest pause before a failed run is tried again. */
+const LONGEST_PAUSE_MS = 3_600_000;
+
+/** When a failed run is tried again by the leader that began with attempt `first`; `null`: it is not. The pause doubles each time. */
+export function retryOf(
+  run: Run,
+  { state }: { readonly state: RunState },
+  first: number,
+  { retry: { attempts, backoffMs } }: Policy,
+): { readonly pauseMs: number } | null {
+  const failed = state === "failed" || state === "timed-out";
+  const made = run.attempt - first + 1;
+  if (!failed || made >= attempts) return null;
+  return { pauseMs: Math.min(LONGEST_PAUSE_MS, backoffMs * 2 ** (made - 1)) };
+}
+
+/** The next attempt at a run that failed. Only the term that claimed it may begin it; applied twice it changes nothing. */
+export function applyRetry(ledger: Ledger, failed: Run, next: Run, policy: Policy): Ledger {
+  const current = ledger.runs.find((other) => other.at === failed.at);
+  const attempts = [failed.attempt, next.attempt];
+  if (current?.token !== failed.token || current.state !== "running" || !attempts.includes(current.attempt))
+    throw new ConclaveError(
+      "state",
+      `${new Date(failed.at).toISOString()} is dealt with already; it is not run again`,
+    );
+  return record(ledger, [next], policy.keep);
 }
 
 /** How a run ended. Only the term that claimed it may tell, and only while it is still its own. */

@@ -8,9 +8,13 @@ import type { Reports } from "../law/reports.js";
 /** Without types a URL is easily given here. It is not repeated: it may hold a password. */
 export function checkBackend(backend: unknown): Backend {
   if (typeof backend === "object" && backend !== null && "campaign" in backend) return backend as Backend;
+  if (backend instanceof Promise)
+    throw invalid(
+      "backend is a promise: write `await openBackend(…)`, or hand the URL to openElection() or openLock()",
+    );
   throw invalid(
     `backend must be a backend object, got ${backend === null ? "null" : typeof backend}; ` +
-      `for a URL use openElection({ name, backend: url })`,
+      `for a URL use openElection({ name, backend: url }) or openLock({ name, backend: url })`,
   );
 }
 

@@ -21,6 +21,7 @@ import { Tenure } from "../law/tenure.js";
 import { resolveTiming } from "../law/timing.js";
 import type { Timing } from "../law/timing.js";
 import { TokenFloor } from "../law/token-floor.js";
+import { FollowerLog } from "./follower-log.js";
 import { forgetStore } from "./one-store.js";
 import { serve } from "./work.js";
 import type { Work } from "./work.js";
@@ -50,6 +51,7 @@ export class Candidate {
   readonly #value: string;
   readonly #ready: ElectionOptions["ready"];
   readonly #closeBackend: boolean;
+  readonly #followed = new FollowerLog(this);
   readonly #closing = new StopSource();
   /** All that is under way: `close()` waits for it. */
   #running: Set<Promise<unknown>> | undefined;
@@ -69,7 +71,7 @@ export class Candidate {
     this.#value = checkValue(options.value ?? this.candidate);
     this.#ready = options.ready;
     this.#closeBackend = options.closeBackend ?? false;
-    this.events = new Reports(this.election, this.candidate, options.logger);
+    this.events = new Reports(this.election, this.candidate, options.logger, this.backend.name);
   }
 
   /** The term it is in, if any. */
@@ -136,6 +138,7 @@ export class Candidate {
     void Promise.resolve().then(() => {
       const state = this.#state;
       if (state.kind !== "leading" || state.tenure !== tenure) return;
+      this.events.token = undefined;
       this.#state = state.call === "run" ? { kind: "campaigning", call: "run" } : IDLE;
     });
   }
@@ -146,8 +149,8 @@ export class Candidate {
   }
 
   fail(doing: string, error: unknown): void {
-    this.events.log(isRetriable(error) ? "warn" : "error", `${doing}: ${describe(error)}`);
-    this.events.emit("error", { error });
+    const level = isRetriable(error) ? "warn" : "error";
+    this.events.fail(level, `${doing}: ${describe(error)}`, error, doing === "working");
   }
 
   /** A signal that aborts with the caller's or with `close()`; linked by hand, unlinked when done. */
@@ -262,7 +265,7 @@ export class Candidate {
     const { election, candidate } = this;
     const campaign = this.backend.campaign(
       { election, candidate, value: this.#value, ttlMs, stopMs: ttlMs - marginMs, retryMs, attemptMs },
-      { wait, signal, seen: (token) => this.floor.seen(token) },
+      { wait, signal, seen: (token) => this.floor.seen(this.#followed.met(token, wait, signal)) },
     );
     const hold = await this.#granted(campaign, signal);
     if (hold === null) return null;
@@ -289,6 +292,7 @@ export class Candidate {
     const lease = leaseOf(hold, this.clock, this.timing, deadline);
     const tenure = new Tenure(this, hold, lease, this.#value);
     this.#state = { kind: "leading", call, tenure };
+    this.events.token = tenure.token;
     this.events.log("info", `${this.candidate} leads with token ${tenure.token}`);
     const { guarantees } = this.backend;
     this.events.emit("elected", { term: tenure.term, waitedMs: this.clock.now() - since, guarantees });

@@ -12,6 +12,8 @@ import { Backoff } from "../kit/backoff.js";
 import { Candidate } from "./candidate.js";
 import { ConclaveError, invalid } from "../kit/errors.js";
 import type { EventName, Listener } from "../api/events.js";
+import { checkEvent, checkOptions } from "../kit/known-options.js";
+import { ELECTION_OPTIONS, EVENTS } from "./known-options.js";
 import { LeaderFeed, observeLeaders } from "./observe.js";
 import type { ElectionOptions } from "../api/options.js";
 import type { Term } from "../api/term.js";
@@ -25,6 +27,7 @@ export class Election implements AsyncDisposable {
   #feed: LeaderFeed | undefined;
 
   constructor(options: ElectionOptions) {
+    checkOptions("an election", options, ELECTION_OPTIONS);
     this.#candidate = new Candidate(options);
   }
 
@@ -51,6 +54,7 @@ export class Election implements AsyncDisposable {
   /** Calls `listener` for each event from now on. Returns the way to stop. Listeners cannot disturb the election. */
   on<E extends EventName>(event: E, listener: Listener<E>): () => void {
     const { events } = this.#candidate;
+    checkEvent("an election", event, EVENTS);
     const off = events.on(event, listener);
     if (event !== "leader" || this.#candidate.closed) return off;
     const feed = (this.#feed ??= new LeaderFeed(events, (signal) => this.observe({ signal })));

@@ -8,7 +8,9 @@
  */
 import { Candidate } from "../election/candidate.js";
 import type { Timer } from "../seam/clock.js";
+import { ELECTION_OPTIONS } from "../election/known-options.js";
 import { ConclaveError, invalid, NotLeaderError } from "../kit/errors.js";
+import { checkOptions } from "../kit/known-options.js";
 import type { ElectionOptions } from "../api/options.js";
 import type { Tenure } from "../law/tenure.js";
 import type { Term } from "../api/term.js";
@@ -38,6 +40,7 @@ export class Lock implements AsyncDisposable {
   #asking = 0;
 
   constructor(options: LockOptions) {
+    checkOptions("a lock", options, ELECTION_OPTIONS);
     this.#candidate = new Candidate(options);
     this.name = this.#candidate.election;
   }

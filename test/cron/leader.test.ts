@@ -16,7 +16,7 @@ import type { Scene } from "../support/hand-backend.js";
 const SECOND = everyTimetable(1_000);
 const POLICY: Policy = {
   ...{ mode: "at-most-once", misfire: "once", graceMs: 60_000, maxCatchUp: 100 },
-  ...{ overlap: "parallel", maxAttempts: 10, keep: 50 },
+  ...{ overlap: "parallel", maxAttempts: 10, keep: 50, retry: { attempts: 1, backoffMs: 0 } },
 };
 
 interface Running {
@@ -39,7 +39,7 @@ beforeEach(async () => {
   [told, errors, jobs] = [[], [], []];
   onWrite = () => {};
   closed = new AbortController();
-  events = new CronReports("nightly");
+  events = new CronReports("nightly", "hand", undefined);
   for (const event of ["started", "finished", "missed", "skipped"] as const)
     events.on(event, ({ run }) => void told.push(`${event} ${run.state}`));
   events.on("error", ({ error }) => void errors.push(error));

@@ -13,6 +13,7 @@ const policy: Policy = {
   maxCatchUp: 3,
   overlap: "skip",
   maxAttempts: 3,
+  retry: { attempts: 1, backoffMs: 0 },
   keep: 10,
 };
 const ticks = everyTimetable(1000);

@@ -22,7 +22,9 @@ describe("a new user", () => {
     "sees in two terminals that only one runs, and the other as soon as the first is stopped",
     async () => {
       const [name, ...rest] = words();
-      const args = [name!, "--lock-dir", scratch(), ...rest];
+      // A directory of the test instead of the user's own.
+      expect(rest.slice(0, 2)).toEqual(["--backend", "file:"]);
+      const args = [name!, "--lock-dir", scratch(), ...rest.slice(2)];
       const first = new Wrapped(args, { terminal: true });
       const token = (await first.line(/^tick under token \d+/)).trim();
       const second = new Wrapped(args, { terminal: true });
@@ -42,7 +44,7 @@ describe("a new user", () => {
     expect((await inProcess(["--help"])).out).toMatch(/^  exec /m);
     const { code, out } = await inProcess(["exec", "--help"]);
     expect(code).toBe(0);
-    expect(out).toMatch(/Examples:\n  \$ conclave exec/);
+    expect(out).toMatch(/Examples:\n {2}\$ export CONCLAVE_BACKEND=.*\n {2}\$ conclave exec/);
     expect(out).toMatch(/Exit codes: /);
   });
 });

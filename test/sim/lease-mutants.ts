@@ -27,7 +27,7 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: "src/election/candidate.js",
-        find: "seen: (token) => this.floor.seen(token)",
+        find: "seen: (token) => this.floor.seen(this.#followed.met(token, wait, signal))",
         replace: "seen: () => {}",
       },
     ],

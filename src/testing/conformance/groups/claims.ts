@@ -67,7 +67,7 @@ export const claims: Group = {
         const evicted = await stage.soon(c!.evict(claim, stage.call()), "evicting must be answered");
         check(evicted !== "not-held", "the leader must be evicted, not found missing");
         equal(await hold.renew(stage.call()), "lost", "renewing after the eviction");
-        equal(await stage.stand(b!, election, { wait: false, ttlMs }), null, "standing at once");
+        equal(await stage.campaign(b!, election, { wait: false, ttlMs }), null, "standing at once");
         const next = await stage.win(b!, election, { ttlMs });
         const waited = stage.now() - since;
         check(waited >= ttlMs * 0.9, `the next one led after ${Math.round(waited)} ms of ${ttlMs}`);
