@@ -14,6 +14,7 @@ export interface CandidacyOptions {
   readonly retryPeriod?: number;
   readonly renewDeadline?: number;
   readonly maxTerm?: number;
+  readonly allowUnfenced?: boolean;
 }
 
 export function addIdOption(command: Command): Command {
@@ -42,6 +43,10 @@ export function addTimingOptions(command: Command): Command {
         "--renew-deadline",
         `stop acting this long after the last renewal (default ttl less 15 %${otherwise("renewDeadlineMs")})`,
       ),
+    )
+    .option(
+      "--allow-unfenced",
+      "accept a store without fencing tokens, where a partition can leave two leaders",
     );
 }
 
@@ -84,6 +89,7 @@ export function newCandidate(
     retryMs: options.retryPeriod,
     renewDeadlineMs: options.renewDeadline,
     maxTermMs: options.maxTerm,
+    allowUnfenced: options.allowUnfenced,
   });
 }
 

@@ -11,6 +11,8 @@ export interface OpenOptions {
    * succeeds dead processes without waiting (file) waits for these to be dead too.
    */
   readonly processes?: (() => readonly number[]) | undefined;
+  /** Told what a backend does that is worth watching, in plain lines (Bully: every message of an election). */
+  readonly log?: ((line: string) => void) | undefined;
 }
 
 /** A flag of the command line: `--name <argument>`. */
