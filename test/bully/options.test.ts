@@ -36,7 +36,7 @@ describe("what Bully refuses", () => {
 
   it("an election without allowUnfenced, and a candidate that is no peer", async () => {
     const backend = bullyBackend({ peers: LIST.split(","), unsafe: true, insecure: true });
-    after.push(() => backend[Symbol.asyncDispose]());
+    after.push(async () => backend[Symbol.asyncDispose]());
     expect(() => new Election({ name: "e", backend })).toThrow(/allowUnfenced: true/);
     const election = new Election({ name: "e", backend, allowUnfenced: true });
     await expect(election.campaign()).rejects.toThrow(/only a peer of the list can lead/);

@@ -80,12 +80,10 @@ export class BullyPeers {
     const { token } = term;
     running.term = term;
     this.happenings.push({ peer, what: "begin", token });
-    let told = false;
     term.signal.addEventListener("abort", () => {
-      told = true;
       this.happenings.push({ peer, what: "told", token });
     });
-    while (!told) {
+    while (!term.signal.aborted) {
       await new Promise((resolve) => setTimeout(resolve, 10));
       if (term.held) this.happenings.push({ peer, what: "piece", token });
     }
@@ -100,9 +98,9 @@ export class BullyPeers {
 
   /** Without a word, as a process that is killed: nobody is told. */
   async kill(name: string): Promise<void> {
-    for (const [link, proxy] of this.#proxies) if (link.split(" ").includes(name)) proxy.cut();
+    for (const [link, proxy] of this.#proxies) if (link.split(" ").includes(name)) void proxy.cut();
     await this.down(name);
-    for (const [link, proxy] of this.#proxies) if (link.split(" ").includes(name)) proxy.heal();
+    for (const [link, proxy] of this.#proxies) if (link.split(" ").includes(name)) void proxy.heal();
   }
 
   async down(name: string): Promise<void> {
@@ -116,11 +114,11 @@ export class BullyPeers {
   /** Nothing that `from` asks reaches `to`. */
   cut(from: readonly string[], to: readonly string[]): void {
     for (const a of from)
-      for (const b of to) for (const link of [`${a} ${b}`, `${b} ${a}`]) this.#proxies.get(link)!.cut();
+      for (const b of to) for (const link of [`${a} ${b}`, `${b} ${a}`]) void this.#proxies.get(link)!.cut();
   }
 
   heal(): void {
-    for (const proxy of this.#proxies.values()) proxy.heal();
+    for (const proxy of this.#proxies.values()) void proxy.heal();
   }
 
   async stop(): Promise<void> {

@@ -61,5 +61,5 @@ function prefer(raft: BackendWithRecords, patienceMs: number, clock: Clock): Bac
     list: raft.list?.bind(raft),
     onWarning: (listener) => raft.onWarning?.(listener),
     [Symbol.asyncDispose]: () => raft[Symbol.asyncDispose](),
-  } as BackendWithRecords;
+  };
 }
