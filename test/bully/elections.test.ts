@@ -52,7 +52,7 @@ describe("Bully", () => {
     two.up("n2", { preempt: false });
     await leads(two, "n2");
     two.up("n1");
-    await until(() => two.lines.some((line) => line.startsWith("n1")), 10_000);
+    await until(() => two.lines.some((line) => line.includes("ANSWER to n1")), 10_000);
     await two.kill("n2");
     await leads(two, "n1");
     const text = two.lines.join("\n");
