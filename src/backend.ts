@@ -26,7 +26,7 @@ export { hybridVersion } from "./kit/hybrid-version.js";
 export { ConclaveError, isConclaveError } from "./kit/errors.js";
 export type { ConclaveErrorOptions, ErrorCode } from "./kit/errors.js";
 export { recordBackend } from "./record/backend.js";
-export type { RecordBackendOptions } from "./record/backend.js";
+export type { RecordBackendOptions } from "./record/backend-options.js";
 export { decodeLease, encodeLease, textLeases } from "./record/codec.js";
 export type { LeaseRecord } from "./record/lease.js";
 export { registerBackend } from "./backends/registry.js";

@@ -56,7 +56,7 @@ export type { Timing } from "./law/timing.js";
 export type { TimingOptions } from "./api/options.js";
 export type { Work } from "./election/work.js";
 export { recordBackend } from "./record/backend.js";
-export type { RecordBackendOptions } from "./record/backend.js";
+export type { RecordBackendOptions } from "./record/backend-options.js";
 export { textLeases } from "./record/codec.js";
 export type { LeaseRecord } from "./record/lease.js";
 export { memoryBackend } from "./backends/memory/index.js";

@@ -122,9 +122,9 @@ async function openOn<T>(
 ): Promise<T> {
   checkOptions(what, options, {
     ...ELECTION_OPTIONS,
-    ...{ processes: true, lastWill: true, imports: true, visitor: true },
+    ...{ processes: true, lastWill: true, imports: true, visitor: true, log: true },
   });
-  const { backend, processes, lastWill, imports, visitor, ...rest } = options;
+  const { backend, processes, lastWill, imports, visitor, log, ...rest } = options;
   if (typeof backend === "object" && !(backend instanceof URL)) {
     if (lastWill !== undefined && lastWill !== false)
       throw invalid(
@@ -133,7 +133,7 @@ async function openOn<T>(
     return make({ ...rest, backend });
   }
   const { logger } = rest;
-  const open = { processes, lastWill, imports, visitor };
+  const open = { processes, lastWill, imports, visitor, log };
   const opened =
     logger === undefined
       ? await openBackend(backend, open)

@@ -7,6 +7,7 @@
 import { invalid } from "../kit/errors.js";
 import type { Backend } from "../seam/backend.js";
 import type { BackendEntry, OpenOptions } from "../seam/entry.js";
+import { bully } from "./bully/entry.js";
 import { consul } from "./consul/entry.js";
 import { etcd } from "./etcd/entry.js";
 import { file } from "./file/entry.js";
@@ -27,6 +28,7 @@ export const backends: readonly BackendEntry[] = [
   redis,
   postgres,
   raft,
+  bully,
   memory,
 ];
 

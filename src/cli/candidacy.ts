@@ -15,6 +15,7 @@ export interface CandidacyOptions {
   readonly retryPeriod?: number;
   readonly renewDeadline?: number;
   readonly maxTerm?: number;
+  readonly allowUnfenced?: boolean;
 }
 
 /** `--last-will` of commands that lead, and what it says to the store. */
@@ -63,6 +64,10 @@ export function addTimingOptions(command: Command): Command {
         "--renew-deadline",
         `stop acting this long after the last renewal (default ttl less 15 %${otherwise("renewDeadlineMs")})`,
       ),
+    )
+    .option(
+      "--allow-unfenced",
+      "accept a store without fencing tokens, where a partition can leave two leaders",
     );
 }
 
@@ -105,6 +110,7 @@ export function newCandidate(
     retryMs: options.retryPeriod,
     renewDeadlineMs: options.renewDeadline,
     maxTermMs: options.maxTerm,
+    allowUnfenced: options.allowUnfenced,
   });
 }
 

@@ -35,7 +35,7 @@ export function addLeader(program: Command, done: (code: number) => void): void 
 async function leader(name: string, options: LeaderOptions): Promise<number> {
   const store = await openStore(options);
   await using _backend = store.backend;
-  await using election = new Election({ name, backend: store.backend });
+  await using election = new Election({ name, backend: store.backend, allowUnfenced: true });
   using stop = stopOnSignals();
   const found = await election.leader({ signal: stop.signal });
   const out = output();

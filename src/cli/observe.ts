@@ -72,7 +72,9 @@ async function observe(names: readonly string[], options: ObserveOptions): Promi
   log.note(`elections live in ${store.where}`);
   if (chosen.length === 0) throw new UsageError(`there is no election in ${store.where} yet: name one`);
   // All of them first: a name or a duration that is refused is bad usage, and nothing is followed.
-  const elections = chosen.map((name) => new Election({ name, backend: store.backend, retryMs }));
+  const elections = chosen.map(
+    (name) => new Election({ name, backend: store.backend, retryMs, allowUnfenced: true }),
+  );
   const followed = await Promise.allSettled(elections.map((election) => lines(election, options, signal)));
   // One that cannot be followed does not end the others.
   for (const one of followed) if (one.status === "rejected" && !signal.aborted) throw one.reason;

@@ -66,9 +66,11 @@ export function addRun(program: Command, done: (code: number) => void): void {
 async function run(name: string | undefined, options: RunOptions): Promise<number> {
   const election = electionName(name, options);
   const id = candidateId(options.nodeId);
-  const store = await openStore(options, { lastWill: lastWillOf(options) });
+  let note = (_line: string): void => {};
+  const store = await openStore(options, { lastWill: lastWillOf(options), log: (line) => note(line) });
   const standing = await openCandidate(election, id, options, store.backend);
   const log = openLog(options.log, output(), id, standing.candidate);
+  note = (line) => log.note(line);
   using stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
     log.note(`${signal}: stopping the work and resigning (send it again to exit at once)`),
   );

@@ -55,7 +55,7 @@ async function status(names: readonly string[], options: StatusOptions): Promise
   using stop = stopOnSignals();
   const { signal } = stop;
   const chosen = names.length > 0 ? names : await listed(store, signal);
-  const elections = chosen.map((name) => new Election({ name, backend: store.backend }));
+  const elections = chosen.map((name) => new Election({ name, backend: store.backend, allowUnfenced: true }));
   const answers = await asked(elections, signal);
   const out = output();
   if (options.json === true) for (const answer of answers) out.line(JSON.stringify(lineOf(answer)));

@@ -74,7 +74,7 @@ export async function watchTable(options: WatchOptions): Promise<void> {
 }
 
 function watch(name: string, { store, retryMs, signal }: WatchOptions, changed: () => void): Watched {
-  const election = new Election({ name, backend: store.backend, retryMs });
+  const election = new Election({ name, backend: store.backend, retryMs, allowUnfenced: true });
   const troubled = (error: unknown): void => {
     watched.troubledAt = systemClock.now();
     watched.row = { ...watched.row, trouble: redact(describe(error)) };

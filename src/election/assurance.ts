@@ -23,7 +23,7 @@ export function checkFenced(backend: Backend, allowUnfenced: boolean | undefined
   if (backend.guarantees.token !== "unfenced" || allowUnfenced === true) return;
   throw invalid(
     `the backend "${backend.name}" gives no fencing tokens: a network partition can leave two leaders, and no resource ` +
-      "can refuse the older one. Use another backend, or set allowUnfenced: true to accept that",
+      "can refuse the older one. Use another backend, or set allowUnfenced: true (--allow-unfenced) to accept that",
   );
 }
 

@@ -25,6 +25,8 @@ export interface OpenOptions {
   readonly imports?: readonly string[] | undefined;
   /** Opened to release for another process only: a backend that itself takes part in a store (raft) does not. */
   readonly visitor?: boolean | undefined;
+  /** Told what a backend does that is worth watching, in plain lines (Bully: every message of an election). */
+  readonly log?: ((line: string) => void) | undefined;
 }
 
 /** A flag of the command line: `--name <argument>`. */

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { Backend, Candidacy, Hold } from "../../src/seam/backend.js";
 import type { Entry } from "../../src/seam/table.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
-import type { RecordBackendOptions } from "../../src/record/backend.js";
+import type { RecordBackendOptions } from "../../src/record/backend-options.js";
 import { TableServer } from "../support/table.js";
 import { lease, never, OneRecord, openOne } from "./one-record.js";
 import { SetClock } from "../support/set-clock.js";

@@ -2,7 +2,7 @@
 import type { Backend, CallOptions } from "../../src/seam/backend.js";
 import type { Entry, RecordStore } from "../../src/seam/table.js";
 import { recordBackend } from "../../src/record/backend.js";
-import type { RecordBackendOptions } from "../../src/record/backend.js";
+import type { RecordBackendOptions } from "../../src/record/backend-options.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 import type { Clock } from "../../src/seam/clock.js";
 import { TableServer } from "../support/table.js";

@@ -38,6 +38,8 @@ const FOLDERS: Record<string, Folder> = {
   "backends/redis": { folders: ["seam", "kit", "record"], node: true, npm: ["ioredis"] },
   // Lazily, for a URL.
   "backends/postgres": { folders: ["seam", "kit", "record"], node: true, npm: ["pg"] },
+  // The same connections, and with a quorum the same elections.
+  "backends/bully": { folders: ["seam", "kit", "backends/raft"], node: true },
   "backends/registry": { folders: ["seam", "kit", "backends/*"], node: [] },
   files: { folders: ["kit"], node: ["node:fs", "node:fs/promises"] },
   both: { folders: ["seam", "kit"], node: [] },

@@ -100,9 +100,13 @@ function strike(world: World, fault: Fault, replica: Replica, until: number): vo
     case "evict":
       return evictLeader(world, replica);
     case "step":
-      // From half a ttl back to two ttls ahead, and now and then an hour either way.
-      return world.store.step?.(arg < 0.1 ? HOUR_MS * (arg < 0.05 ? -1 : 1) : plan.ttlMs * (2.5 * arg - 0.5));
+      return world.store.step?.(stepMs(plan.ttlMs, arg));
   }
+}
+
+/** From half a ttl back to two ttls ahead, and now and then an hour either way. */
+function stepMs(ttlMs: number, arg: number): number {
+  return arg < 0.1 ? HOUR_MS * (arg < 0.05 ? -1 : 1) : ttlMs * (2.5 * arg - 0.5);
 }
 
 type CandidateFault = Extract<

@@ -1,0 +1,98 @@
+/** What is refused before anything is opened, and what the command line says. */
+import { afterEach, describe, expect, it } from "vitest";
+import { bully } from "../../src/backends/bully/entry.js";
+import { bullyBackend } from "../../src/backends/bully/index.js";
+import { ranked } from "../../src/backends/bully/options.js";
+import { Election } from "../../src/election/election.js";
+import { openBackend } from "../../src/open.js";
+import { KEY, RaftCluster } from "../support/raft-cluster.js";
+import { until } from "../support/until.js";
+
+const LIST = "n1@127.0.0.1:7501,n2@127.0.0.1:7502,n3@127.0.0.1:7503";
+const after: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const end of after.splice(0).toReversed()) await end();
+});
+
+describe("what Bully refuses", () => {
+  it("without unsafe, in one sentence", async () => {
+    const sentence = /^Bully has no quorum: in a partition each side has a leader; set unsafe: true/;
+    expect(() => bullyBackend({ peers: LIST.split(","), self: "n1", insecure: true })).toThrow(sentence);
+    await expect(openBackend(`bully://${LIST}?self=n1&insecure=true`)).rejects.toThrow(sentence);
+  });
+
+  it.each([
+    [`bully://${LIST}?self=n9&unsafe=true&insecure=true`, /self is "n9".*n1, n2, n3/],
+    [`bully://${LIST}?self=n1&unsafe=true`, /shared key/],
+    [`bully://a@10.0.0.1:1?self=a&unsafe=true&insecure=true`, /of this machine/],
+    [`bully://${LIST}?self=n1&unsafe=yes`, /unsafe=true or unsafe=false/],
+    [`bully://${LIST}?self=n1&unsafe=true&color=red`, /"color" means nothing/],
+    [`bully://${LIST}?self=n1&unsafe=true&insecure=true&dir=x`, /keeps nothing on disk/],
+    [`bully://n1@h:1,n01@h:2?self=n1&unsafe=true&insecure=true`, /same id/],
+    [`bully://${LIST}?self=n1&unsafe=true&quorum=true&dir=x&insecure=true`, /contradict/],
+  ])("%s", async (url, message) => {
+    await expect(openBackend(url)).rejects.toThrow(message);
+  });
+
+  it("an election without allowUnfenced, and a candidate that is no peer", async () => {
+    const backend = bullyBackend({ peers: LIST.split(","), unsafe: true, insecure: true });
+    after.push(async () => backend[Symbol.asyncDispose]());
+    expect(() => new Election({ name: "e", backend })).toThrow(/allowUnfenced: true/);
+    const election = new Election({ name: "e", backend, allowUnfenced: true });
+    await expect(election.campaign()).rejects.toThrow(/only a peer of the list can lead/);
+    await election.close();
+  });
+
+  it("n10 is higher than n9", () => {
+    const names = ["n10@h:1", "n9@h:2", "a@h:3"];
+    expect(ranked(names).map(({ name }) => name)).toEqual(["a", "n9", "n10"]);
+  });
+
+  it("shows the peers, not a password, as the place", async () => {
+    expect(await bully.where!(new URL(`bully://n1@h:1?self=n1`))).toBe("n1@h:1");
+  });
+});
+
+describe("quorum: true", () => {
+  it("prefers the highest, and a minority does not lead", async () => {
+    const cluster = await RaftCluster.prepare(3);
+    after.push(() => cluster.stop());
+    const held: string[] = [];
+    const elections = new Map<string, Election>();
+    const stop = new AbortController();
+    for (const self of cluster.names) {
+      const backend = bullyBackend({
+        peers: cluster.peers,
+        self,
+        quorum: true,
+        dir: cluster.dir(self),
+        key: KEY,
+      });
+      expect(backend.guarantees).toMatchObject({ exclusion: "linearizable", token: "term" });
+      elections.set(self, new Election({ name: "e", id: self, backend, closeBackend: true, ttlMs: 600 }));
+    }
+    const running = [...elections].map(([self, election]) =>
+      election
+        .run(
+          async (term) => {
+            held.push(self);
+            while (term.held && !term.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 5));
+          },
+          { signal: stop.signal },
+        )
+        .catch(() => {}),
+    );
+    after.push(async () => {
+      stop.abort();
+      await Promise.all(running);
+      await Promise.all([...elections.values()].map((election) => election.close()));
+    });
+    await until(() => held.length > 0, 20_000);
+    expect(held[0]).toBe("n3");
+    // The two lower ones go: the highest alone is a minority, and does not lead.
+    await elections.get("n1")!.close();
+    await elections.get("n2")!.close();
+    const observed = elections.get("n3")!;
+    await until(() => observed.term?.held !== true, 10_000);
+  }, 40_000);
+});
