@@ -2,18 +2,21 @@
  * PostgreSQL: handover, acquire and release, idle load; beside advisory locks of
  * the same server in the same run. Everything is on this machine.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import pg from "pg";
 import { postgresBackend } from "../../src/backends/postgres/index.js";
 import { Election } from "../../src/election/election.js";
 import { hasPostgres, PostgresServer } from "../../test/support/postgres-server.js";
-import { until } from "../../test/support/until.js";
 import { type Row, show, summarize } from "../measure.js";
 
 const HANDOVERS = Number(process.env["BENCH_HANDOVERS"] ?? 300);
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 5);
 const IDLE_SECONDS = Number(process.env["BENCH_IDLE_SECONDS"] ?? 30);
 const FOLLOWERS = 20;
+const MANY = Number(process.env["BENCH_ELECTIONS"] ?? 1_000);
+/** Followers have connected and listen, and what they asked at the beginning is over. */
+const SETTLE_MS = 5_000;
 
 export default async function* bench(): AsyncGenerator<Row> {
   if (!hasPostgres()) {
@@ -39,12 +42,18 @@ export default async function* bench(): AsyncGenerator<Row> {
         beside: `advisory locks, ${Math.min(lanes, 50)} at once: ${peer.toFixed(0)}/s`,
       };
     }
-    yield {
-      what: `1 leader and ${FOLLOWERS} followers, ttl 10 s, idle`,
-      result: `${(await idle(server)).toFixed(1)} transactions/s`,
-    };
   } finally {
     await server.stop();
+  }
+  const logging = await PostgresServer.start({ home, settings: { log_statement: "all" } });
+  try {
+    yield {
+      what: `1 leader and ${FOLLOWERS} followers, ttl 10 s, idle`,
+      result: `${(await idle(logging)).toFixed(1)} statements/s`,
+    };
+    yield { what: `${MANY} elections led by one process, ttl 10 s`, result: await many(logging) };
+  } finally {
+    await logging.stop();
   }
 }
 
@@ -125,31 +134,39 @@ async function advisoryCycles(server: PostgresServer, lanes: number): Promise<nu
   return rate;
 }
 
-/** Transactions that the server counts, its own background left out by a look without us. */
-async function idle(server: PostgresServer): Promise<number> {
-  const elections = Array.from(
-    { length: 1 + FOLLOWERS },
-    () => new Election({ name: "idle", backend: postgresBackend({ url: server.url() }), closeBackend: true }),
-  );
+/** Statements by the server's own log: its counter of transactions is brought up to date late. */
+async function statementsPerSecond(elections: readonly Election[], server: PostgresServer): Promise<number> {
   const terms = elections.map((election) => election.campaign().catch(() => {}));
-  await Promise.race(terms);
-  await until(
-    async () =>
-      (await server.sql("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN conclave%'")).length >=
-      FOLLOWERS,
-    30_000,
-  );
-  const count = async (): Promise<number> =>
-    Number(
-      (
-        await server.sql<{ n: string }>(
-          "SELECT xact_commit + xact_rollback AS n FROM pg_stat_database WHERE datname = 'postgres'",
-        )
-      )[0]!.n,
-    );
-  const before = await count();
+  if (terms.length > 0) await Promise.race(terms);
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  const count = (): number =>
+    readFileSync(join(server.directory, "log"), "utf8").match(/LOG: +(?:execute|statement)/g)?.length ?? 0;
+  const before = count();
   await new Promise((resolve) => setTimeout(resolve, IDLE_SECONDS * 1000));
-  const rate = ((await count()) - before) / IDLE_SECONDS;
+  const rate = (count() - before) / IDLE_SECONDS;
   await Promise.all(elections.map((election) => election.close()));
   return rate;
+}
+
+async function idle(server: PostgresServer): Promise<number> {
+  const open = (): Election =>
+    new Election({ name: "idle", backend: postgresBackend({ url: server.url() }), closeBackend: true });
+  return statementsPerSecond(Array.from({ length: 1 + FOLLOWERS }, open), server);
+}
+
+/** Elections that one process leads, all on one backend: time to lead all, then statements and CPU of keeping them. */
+async function many(server: PostgresServer): Promise<string> {
+  const backend = postgresBackend({ url: server.url() });
+  const elections = Array.from({ length: MANY }, (_, i) => new Election({ name: `many-${i}`, backend }));
+  const began = performance.now();
+  await Promise.all(elections.map((election) => election.campaign()));
+  const took = performance.now() - began;
+  const cpu = process.cpuUsage();
+  const kept = performance.now();
+  const rate = await statementsPerSecond([], server);
+  const { user, system } = process.cpuUsage(cpu);
+  const share = (user + system) / 10 / (performance.now() - kept);
+  await Promise.all(elections.map((election) => election.close()));
+  await backend[Symbol.asyncDispose]();
+  return `led after ${(took / 1000).toFixed(1)} s; then ${rate.toFixed(1)} statements/s, ${share.toFixed(1)} % CPU`;
 }
