@@ -11,6 +11,12 @@ import type { Trace } from "./trace.js";
 export type Rule =
   /** Two running nodes had `held` at one instant. */
   | "two-leaders"
+  /** A voter voted for, or acknowledged, two candidates in one term. */
+  | "two-votes"
+  /** A voter could not read its own journal. */
+  | "journal"
+  /** Records did not behave as one register each. */
+  | "register"
   /** A token was not higher than all before it. */
   | "token-order"
   /** The fenced resource took something it must not. */

@@ -278,7 +278,7 @@ function marginOf(askedTtlMs: number, stopShare: number | undefined): (grantedTt
 }
 
 /** The calls by which leadership is acquired, as each store names them. */
-const WRITES = new Set(["write", "transaction", "link", "create"]);
+const WRITES = new Set(["write", "transaction", "link", "create", "vote"]);
 
 /** Far above what a healthy node needs, far below what a loop without a pause does. */
 const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = {
@@ -288,6 +288,7 @@ const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = {
   locks: 250,
   file: 500,
   sessions: 250,
+  peers: 1_500,
 };
 
 /** Of a record: a read and a write, and for files the system calls that these are. */
@@ -298,6 +299,7 @@ const CALLS_PER_UPDATE: Record<Plan["store"], number> = {
   locks: 2,
   file: 14,
   sessions: 4,
+  peers: 12,
 };
 
 /** More than the file room keeps. */
