@@ -13,6 +13,8 @@ export type Rule =
   | "two-leaders"
   /** A voter voted for, or acknowledged, two candidates in one term. */
   | "two-votes"
+  /** A voter broke a promise. */
+  | "promise"
   /** A voter could not read its own journal. */
   | "journal"
   /** Records did not behave as one register each. */

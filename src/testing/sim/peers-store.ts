@@ -19,6 +19,8 @@ const VOTERS = 3;
 const MORE_VOTERS = 5;
 /** How often a machine that starts again has a new disk. */
 const WIPED = 0.15;
+/** How often no disk survives that all machines lost power. */
+const ALL_WIPED = 0.4;
 /** How many plans have processes that use records besides. */
 const REGISTERS = 0.5;
 
@@ -26,6 +28,8 @@ export function peersStore(options: StoreOptions): Store {
   const cluster = new Cluster(options);
   return {
     ...ordinary,
+    holds: (token) => cluster.holds(token),
+    losePower: () => cluster.losePower(),
     depose: (node, untilTime) => cluster.cutOneWay(node, untilTime),
     connect: (_, process, trouble, purpose) => cluster.connect(process, trouble, purpose),
   };
@@ -86,6 +90,20 @@ class Cluster {
       if (process.alive) this.#stay(process, trouble, purpose);
     };
     return { backend, traffic: peering, close };
+  }
+
+  holds(token: bigint): boolean {
+    return this.#ledger.holds(token);
+  }
+
+  /** All processes are about to be killed. Sometimes no disk survives; tokens rise all the same, unless clocks went back. */
+  losePower(): void {
+    const { plan, monitor } = this.#options;
+    const lost = this.#random.chance(ALL_WIPED) && plan.cron === null;
+    if (!lost || plan.faults.some(({ kind }) => kind === "jump")) return;
+    monitor.note("all disks are lost");
+    for (const name of this.#names) this.#wipe(name);
+    this.#history?.begin();
   }
 
   /** One voter does not hear another one any more, and the other way round it does. */
@@ -162,7 +180,7 @@ class Cluster {
     const self = process.node.id;
     const disk = this.#disks.get(self);
     if (disk === undefined) throw new Error(`${self} is no voter`);
-    if (!this.#booted.has(process)) this.#boot(process, disk);
+    if (!this.#booted.has(process)) this.#boot(process);
     const ledger = this.#ledger;
     const node = new WatchedNode(
       {
@@ -180,7 +198,11 @@ class Cluster {
           close: async () => void this.#network.listeners.delete(self),
         },
       },
-      (request, answer) => void (process.alive && ledger.answered(self, request, answer)),
+      {
+        asked: (request, at) => ledger.asked(self, request, at),
+        answered: (request, answer, at) => void (process.alive && ledger.answered(self, request, answer, at)),
+        now: () => clock.now(),
+      },
     );
     this.#nodes.set(self, { process, node });
     await node.start();
@@ -195,7 +217,7 @@ class Cluster {
   }
 
   /** A machine that starts again may have a new disk: one at a time, and not while another one is on its way back. */
-  #boot(process: SimProcess, disk: PeerDisk): void {
+  #boot(process: SimProcess): void {
     const { plan, host, monitor } = this.#options;
     this.#booted.add(process);
     const self = process.node.id;
@@ -207,8 +229,12 @@ class Cluster {
     };
     if (!wiped || !this.#names.every((name) => name === self || fit(name))) return;
     monitor.note(`${self} has lost its disk`);
-    disk.wipe();
-    this.#ledger.lost(self);
+    this.#wipe(self);
+  }
+
+  #wipe(name: string): void {
+    this.#disks.get(name)?.wipe();
+    this.#ledger.lost(name);
   }
 }
 
@@ -224,20 +250,25 @@ function shared(open: () => Promise<SharedNode>): () => Promise<SharedNode> {
   };
 }
 
-class WatchedNode extends RaftNode {
-  readonly #answered: (request: Request, answer: Answer) => void;
+interface Witness {
+  now(): number;
+  asked(request: Request, at: number): void;
+  answered(request: Request, answer: Answer, at: number): void;
+}
 
-  constructor(
-    options: ConstructorParameters<typeof RaftNode>[0],
-    answered: (request: Request, answer: Answer) => void,
-  ) {
+class WatchedNode extends RaftNode {
+  readonly #witness: Witness;
+
+  constructor(options: ConstructorParameters<typeof RaftNode>[0], witness: Witness) {
     super(options);
-    this.#answered = answered;
+    this.#witness = witness;
   }
 
   override async handle(...[request, gone]: Parameters<RaftNode["handle"]>): Promise<Answer> {
+    const at = this.#witness.now();
+    this.#witness.asked(request, at);
     const answer = await super.handle(request, gone);
-    this.#answered(request, answer);
+    this.#witness.answered(request, answer, at);
     return answer;
   }
 }

@@ -35,6 +35,14 @@ export class RegisterHistory {
 
   constructor(readonly monitor: Monitor) {}
 
+  /** All disks are lost, and every process was killed: records begin anew. */
+  begin(): void {
+    for (const [key, { texts }] of this.#registers) {
+      const forgotten = new Map([...texts].map(([text, { base }]) => [text, { base }]));
+      this.#registers.set(key, { floor: NONE, next: new Map(), texts: forgotten, refused: new Map() });
+    }
+  }
+
   read(key: string): Call {
     return { key, floor: this.#of(key).floor, started: ++this.#calls };
   }
