@@ -48,7 +48,6 @@ export const RAFT_MUTANTS: readonly Mutant[] = [
     name: "Raft: promises are forgotten at a restart",
     rule: "rule 4",
     stores: ["peers"],
-    ignore: SEEN,
     edits: [{ file: VOTER, find: "quietUntil: options.startedAt + leaseMs", replace: "quietUntil: 0" }],
   },
   {
@@ -138,6 +137,7 @@ export const RAFT_MUTANTS: readonly Mutant[] = [
     rule: "its promises do not count until it has accepted again",
     stores: ["peers"],
     edits: [
+      { file: REGISTER, find: "unfit === undefined && blank !== true", replace: "unfit === undefined" },
       {
         file: REGISTER,
         find: "answer.yes && answer.blank !== true",

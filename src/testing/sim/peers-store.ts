@@ -18,11 +18,11 @@ import type { Connection, Store, StoreOptions } from "./store-parts.js";
 const VOTERS = 3;
 const MORE_VOTERS = 5;
 /** How often a machine that starts again has a new disk. */
-const WIPED = 0.15;
+const WIPED = 0.3;
 /** How often no disk survives that all machines lost power. */
 const ALL_WIPED = 0.4;
 /** How many plans have processes that use records besides. */
-const REGISTERS = 0.5;
+const REGISTERS = 0.7;
 
 export function peersStore(options: StoreOptions): Store {
   const cluster = new Cluster(options);
