@@ -4,6 +4,7 @@ import { CRON_MUTANTS } from "./cron-mutants.js";
 import { LEASE_MUTANTS } from "./lease-mutants.js";
 import { MEMORY_MUTANTS } from "./memory-mutants.js";
 import { MUTANTS } from "./mutants.js";
+import { RAFT_MUTANTS } from "./raft-mutants.js";
 import { SESSION_MUTANTS } from "./session-mutants.js";
 import { CONSUL_MUTANTS } from "./consul-mutants.js";
 import { STORE_CLOCK_MUTANTS } from "./store-clock-mutants.js";
@@ -18,6 +19,7 @@ export const ALL_MUTANTS: readonly Mutant[] = [
   ...STORE_CLOCK_MUTANTS,
   ...WILL_MUTANTS,
   ...CONSUL_MUTANTS,
+  ...RAFT_MUTANTS,
   ...CANDIDACY_MUTANTS,
   ...CRON_MUTANTS,
 ];

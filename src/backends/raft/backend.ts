@@ -41,12 +41,19 @@ export const raftGuarantees: Guarantees = {
   ttl: { minMs: 300, stepMs: 1 },
 };
 
+/** How a process becomes a voter and reaches others. The simulator has its own. */
+export interface RaftMeans {
+  readonly node: typeof nodeOf;
+  readonly peering: (config: RaftConfig, clock: Clock) => Peering;
+}
+
 export class RaftBackend implements BackendWithRecords {
   readonly name: string = "raft";
   readonly guarantees = raftGuarantees;
   readonly timing = { ttlMs: 2_000 };
   readonly records: RaftRecords;
   readonly #clock: Clock;
+  readonly #means: RaftMeans;
   readonly #config: RaftConfig;
   readonly #log: (line: string) => void;
   /** Lines that nobody has been told yet, and who is told. */
@@ -59,7 +66,12 @@ export class RaftBackend implements BackendWithRecords {
   #closed: Promise<void> | undefined;
   readonly #campaigns = new Set<Promise<unknown>>();
 
-  constructor(options: RaftOptions, env?: NodeJS.ProcessEnv) {
+  constructor(
+    options: RaftOptions,
+    env?: NodeJS.ProcessEnv,
+    means: RaftMeans = { node: nodeOf, peering: peeringOf },
+  ) {
+    this.#means = means;
     this.#config = checkOptions(options, env);
     this.#clock = options.clock ?? systemClock;
     this.#log = (line) => {
@@ -210,12 +222,12 @@ export class RaftBackend implements BackendWithRecords {
 
   get #links(): Peering {
     if (this.#node !== undefined) return this.#node.peering;
-    return (this.#peering ??= peeringOf(this.#config, this.#clock));
+    return (this.#peering ??= this.#means.peering(this.#config, this.#clock));
   }
 
   async #voter(): Promise<void> {
     if (this.#config.self === undefined || this.#node !== undefined) return;
-    const node = await nodeOf(this.#config, this.#clock, this.#log);
+    const node = await this.#means.node(this.#config, this.#clock, this.#log);
     if (this.#closed !== undefined || this.#node !== undefined) await node.release();
     else this.#node = node;
     this.#assertOpen();

@@ -35,6 +35,14 @@ export interface NodeOptions {
   readonly peering: Peering;
   readonly clock: Clock;
   readonly log: (line: string) => void;
+  /** Where others come in, if not by TCP (the simulator). */
+  readonly door?: Entrance | undefined;
+}
+
+/** What lets others in. */
+interface Entrance {
+  listen(bind: Address): Promise<void>;
+  close(): Promise<void>;
 }
 
 interface Past {
@@ -47,7 +55,7 @@ interface Past {
 export class RaftNode {
   readonly #options: NodeOptions;
   readonly #journal: DiskJournal;
-  readonly #door: Door;
+  readonly #door: Entrance;
   readonly #watchers: Watchers;
   readonly #stop = new StopSource();
   readonly #proposer: Proposer;
@@ -65,16 +73,7 @@ export class RaftNode {
       this.#unfit = describe(error);
       log(`voter "${self}": ${this.#unfit}`);
     });
-    this.#door = new Door({
-      own: peering.own,
-      voters: new Set(peering.names),
-      clock,
-      log: (line) => log(`voter "${self}": ${line}`),
-      handle: (body, gone) => {
-        const request = decodeRequest(body);
-        return request === undefined ? undefined : this.handle(request, gone).then(encode);
-      },
-    });
+    this.#door = options.door ?? this.#openDoor();
     const acceptors = {
       names: peering.names,
       ask: async (voter: string, request: RegisterRequest, limitMs: number) => {
@@ -85,6 +84,20 @@ export class RaftNode {
       },
     };
     this.#proposer = new Proposer({ acceptors, self, clock, limitMs: LIMIT_MS });
+  }
+
+  #openDoor(): Door {
+    const { peering, clock, log, self } = this.#options;
+    return new Door({
+      own: peering.own,
+      voters: new Set(peering.names),
+      clock,
+      log: (line) => log(`voter "${self}": ${line}`),
+      handle: (body, gone) => {
+        const request = decodeRequest(body);
+        return request === undefined ? undefined : this.handle(request, gone).then(encode);
+      },
+    });
   }
 
   /** Listens first: whoever has the address has the journal. Resolves before the voter takes part. */

@@ -5,7 +5,7 @@ import type { Plan } from "./plan.js";
 import type { Traffic } from "./store-parts.js";
 
 /** The calls by which leadership is acquired, as each store names them. */
-const WRITES = new Set(["write", "transaction", "link", "create"]);
+const WRITES = new Set(["write", "transaction", "link", "create", "vote"]);
 
 /** Far above what a healthy node needs, far below what a loop without a pause does. */
 const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = {
@@ -15,6 +15,7 @@ const MOST_CALLS_PER_TTL: Record<Plan["store"], number> = {
   locks: 250,
   file: 500,
   sessions: 250,
+  peers: 1_500,
 };
 
 /** Of a record: a read and a write, and for files the system calls that these are. */
@@ -25,6 +26,7 @@ const CALLS_PER_UPDATE: Record<Plan["store"], number> = {
   locks: 2,
   file: 14,
   sessions: 4,
+  peers: 12,
 };
 
 export interface WatchedCandidate {

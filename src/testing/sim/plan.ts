@@ -13,8 +13,8 @@ import type { RecordFaultKind } from "./record-plan.js";
 import { addLockFaults } from "./lock-plan.js";
 import type { LockFaultKind } from "./lock-plan.js";
 
-export const STORE_KINDS = ["observer", "timed", "queue", "locks", "file", "sessions"] as const;
-/** Which store the candidates stand before: records timed by observers or by the store, a queue (etcd), locks of sessions (Consul), files, or sessions (ZooKeeper). */
+export const STORE_KINDS = ["observer", "timed", "queue", "locks", "file", "sessions", "peers"] as const;
+/** Which store the candidates stand before: records timed by observers or by the store, a queue (etcd), locks of sessions (Consul), files, sessions (ZooKeeper), or voters among themselves (Raft). */
 export type StoreKind = (typeof STORE_KINDS)[number];
 
 export const FAULT_KINDS = [
@@ -204,7 +204,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
     oneKey: store === "queue" && random.chance(0.3),
     fickle: new Random(seed, "fickle").chance(FICKLE),
     sides:
-      (store === "queue" || store === "locks") && random.chance(0.2)
+      (store === "queue" || store === "locks" || store === "peers") && random.chance(0.2)
         ? drawSides(new Random(seed, "sides"))
         : 0,
     probe: random.chance(0.7) ? "always" : "seldom",
@@ -224,14 +224,22 @@ const WEIGHTS: Record<StoreKind, number> = {
   locks: 15,
   file: 12,
   sessions: 0,
+  peers: 0,
 };
 /** Of all plans; drawn apart, so that the others are as they were. */
 const SESSIONS = 0.12;
+/** Of the others. */
+const PEERS = 0.25;
 
 function drawStore(random: Random, stores: readonly StoreKind[], seed: number): StoreKind {
-  const drawn = drawWeighted(random, stores);
-  if (!stores.includes("sessions")) return drawn;
-  return stores.length === 1 || new Random(seed, "sessions").chance(SESSIONS) ? "sessions" : drawn;
+  let drawn = drawWeighted(random, stores);
+  for (const [store, share] of [
+    ["sessions", SESSIONS],
+    ["peers", PEERS],
+  ] as const)
+    if (stores.includes(store) && (stores.length === 1 || new Random(seed, store).chance(share)))
+      drawn = store;
+  return drawn;
 }
 
 function drawWeighted(random: Random, stores: readonly StoreKind[]): StoreKind {

@@ -70,7 +70,7 @@ function addSteps(plan: Plan): Plan {
 }
 
 function addLosses(plan: Plan): Plan {
-  if (plan.store === "queue" || plan.store === "sessions" || plan.cron !== null) return plan;
+  if (["queue", "sessions", "peers"].includes(plan.store) || plan.cron !== null) return plan;
   const random = new Random(plan.seed, "record");
   const roll = random.next();
   if (roll < AMNESIA) return extended(plan, [lossOfMemory(plan, random)]);

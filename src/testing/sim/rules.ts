@@ -4,6 +4,14 @@ import type { CronRule } from "./cron-monitor.js";
 export type Rule =
   /** Two running nodes had `held` at one instant. */
   | "two-leaders"
+  /** A voter voted for, or acknowledged, two candidates in one term. */
+  | "two-votes"
+  /** A voter broke a promise. */
+  | "promise"
+  /** A voter could not read its own journal. */
+  | "journal"
+  /** Records did not behave as one register each. */
+  | "register"
   /** A token was not higher than all before it. */
   | "token-order"
   /** The fenced resource took something it must not. */

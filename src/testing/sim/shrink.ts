@@ -95,7 +95,7 @@ function cutShort({ plan, violation }: SimResult): Plan {
 
 function* simplifications(plan: Plan): Generator<Plan> {
   const { latency, loss, rates, faults } = plan;
-  if (plan.nodes > 2) yield { ...plan, nodes: plan.nodes - 1 };
+  if (plan.nodes > (plan.store === "peers" ? 3 : 2)) yield { ...plan, nodes: plan.nodes - 1 };
   if (plan.maxTermMs !== null) yield { ...plan, maxTermMs: null };
   if (plan.laggard > 0) yield { ...plan, laggard: 0 };
   if (plan.chatty) yield { ...plan, chatty: false };

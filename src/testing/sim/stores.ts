@@ -18,6 +18,7 @@ import type { SimProcess } from "./node.js";
 import type { Oscillator } from "./oscillator.js";
 import { Random } from "./random.js";
 import { RecordMemory } from "./record-memory.js";
+import { peersStore } from "./peers-store.js";
 import { RecordServer } from "./record-server.js";
 import { lockStore } from "./lock-store.js";
 import { type Shared, share } from "./shared-backend.js";
@@ -60,6 +61,8 @@ export function openStore(options: StoreOptions): Store {
       return lockStore(options);
     case "file":
       return fileStore(options);
+    case "peers":
+      return peersStore(options);
     case "sessions":
       return sessionStore(options);
   }
