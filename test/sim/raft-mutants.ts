@@ -41,7 +41,7 @@ export const RAFT_MUTANTS: readonly Mutant[] = [
     ignore: SEEN,
     edits: [
       { file: VOTER, find: "promise.bid.candidate !== bid.candidate)", replace: "false)" },
-      { file: VOTER, find: "promise === null || !alive(state, now) ||", replace: "true ||" },
+      { file: VOTER, find: "promise === null || !isBound(state, now) ||", replace: "true ||" },
     ],
   },
   {
@@ -90,9 +90,9 @@ export const RAFT_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: NODE,
-        find: "await Promise.all(others.map((name) => this.#ask(name)));",
+        find: "await Promise.all(others.map((name) => askState(peering, name, LIMIT_MS)));",
         replace:
-          "(await Promise.allSettled(others.map((name) => this.#ask(name)))).flatMap((one) => one.value ?? []); if (told.length < others.length / 2) throw new Error('too few');",
+          "(await Promise.allSettled(others.map((name) => askState(peering, name, LIMIT_MS)))).flatMap((one) => one.value ?? []); if (told.length < others.length / 2) throw new Error('too few');",
       },
     ],
   },
