@@ -26,7 +26,7 @@ const MUTANTS: readonly (readonly [what: string, test: string, mutant: Mutant])[
   ],
   [
     "grants without comparing",
-    "a grant is atomic: of many who stand at once, one wins",
+    "a grant is atomic: of many who campaign at once, one wins",
     () => ({ parts: ({ leases }) => ({ leases: blindly(leases, ({ token }) => token === null) }) }),
   ],
   [

@@ -138,8 +138,7 @@ export class Voter {
     if (named !== null) {
       state.ended = { term, id: named.id };
       state.busyUntil = 0;
-      // What was promised before the start was promised to the bid that the disk names: it has let go of it.
-      state.quietUntil = 0;
+      // The time after a start stays: an older bid of the same candidate may have been promised more (rule 4).
     }
     if (held) this.#tell(election, state);
     return { kind: "release", held };

@@ -48,6 +48,8 @@ export class CronWork implements Workload {
         this.#late(`${run.at} was told as ${event}`);
         this.#cron.monitor.told(run);
       });
+    // Faults are what the world is made of: nobody needs to be warned of them.
+    this.#schedule.on("error", () => {});
   }
 
   close(): Promise<void> {
