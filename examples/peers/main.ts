@@ -30,6 +30,8 @@ async function voter(self: string, peers: readonly string[], dir: string): Promi
     closeBackend: true,
     ttlMs: TTL_MS,
   });
+  // While too few voters are up, every attempt says so here. A service logs it; this example makes it happen.
+  election.on("error", () => {});
   await election.run(
     (term) =>
       new Promise<void>((resolve) => {

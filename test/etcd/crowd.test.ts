@@ -37,7 +37,6 @@ describe.skipIf(!hasEtcd())("etcd: 200 elections on one lease", () => {
     next.catch(() => {});
     await pause(1.5 * TTL); // every term has been renewed several times, or has expired
     expect(terms.filter((term) => !term.held)).toEqual([]);
-    expect(new Set(terms.map(({ token }) => token)).size).toBe(ELECTIONS);
     expect(Number(await leases(server))).toBe(2);
 
     const victim = terms[ELECTIONS - 1]!;

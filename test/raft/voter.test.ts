@@ -150,10 +150,11 @@ describe("rule 4: after a restart", () => {
     expect(vote(voter(records, 1_000), 6n, B, 1_800).answer.yes).toBe(true);
   });
 
-  it("the release of the leader on disk ends it", () => {
+  it("the release of the leader on disk does not shorten it: an older bid may have been promised more", () => {
     const v = voter(records, 1_000);
     v.release({ kind: "release", election: "e", term: 5n, candidate: "a", id: "a1" });
-    expect(vote(v, 6n, B, 1_001).answer.yes).toBe(true);
+    expect(vote(v, 6n, B, 1_001).answer.yes).toBe(false);
+    expect(vote(v, 6n, B, 1_800).answer.yes).toBe(true);
   });
 
   it("a voter that lost its disk refuses the terms it was told of, except one that is open", () => {

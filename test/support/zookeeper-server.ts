@@ -69,6 +69,11 @@ export class ZooKeeperMember {
     closeSync(log);
   }
 
+  /** It ended by itself; one that was killed here did not. */
+  get hasEnded(): boolean {
+    return this.#process !== undefined && this.#process.exitCode !== null;
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#process?.kill(signal);
   }
@@ -128,7 +133,18 @@ export class ZooKeeperServer {
     this.securePorts = secure.ports;
   }
 
+  /** Another process may take a port between its choice and its use: then all is tried again with others. */
   static async start(options: ZooKeeperServerOptions = {}): Promise<ZooKeeperServer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await ZooKeeperServer.#start(options);
+      } catch (error) {
+        if (attempt === 3 || !/already in use|BindException/i.test(String(error))) throw error;
+      }
+    }
+  }
+
+  static async #start(options: ZooKeeperServerOptions): Promise<ZooKeeperServer> {
     const directory = await mkdtemp(join(tmpdir(), "conclave-zookeeper-"));
     const tls = options.tls === undefined ? undefined : await makeStores(directory);
     const count = options.members ?? 1;
@@ -157,9 +173,10 @@ export class ZooKeeperServer {
       }
       await server.ready();
     } catch (error) {
-      const log = await readFile(members[0]!.log, "utf8").catch(() => "");
+      const logs = await Promise.all(members.map(({ log }) => readFile(log, "utf8").catch(() => "")));
       await server.stop();
-      throw new Error(`ZooKeeper did not start: ${String(error)}\n${log.slice(-2000)}`, { cause: error });
+      const said = logs.map((log, i) => `member ${i + 1}:\n${gist(log)}`).join("\n");
+      throw new Error(`ZooKeeper did not start: ${String(error)}\n${said}`, { cause: error });
     }
     return server;
   }
@@ -195,6 +212,8 @@ export class ZooKeeperServer {
     const until = performance.now() + 60_000;
     for (const member of members) {
       while ((await member.mode()) === undefined) {
+        const ended = this.members.find(({ hasEnded }) => hasEnded);
+        if (ended !== undefined) throw new Error(`member ${ended.id} has ended`);
         if (performance.now() > until) throw new Error(`member ${member.id} is not ready after 60 s`);
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
@@ -215,6 +234,12 @@ export class ZooKeeperServer {
     await Promise.all(this.members.map((member) => member.kill()));
     await rm(this.directory, { recursive: true, force: true, maxRetries: 5 });
   }
+}
+
+/** The lines of a log that say something; stacks are left out. */
+function gist(log: string): string {
+  const lines = log.split("\n").filter((line) => line !== "" && !/^\s+at /.test(line));
+  return lines.slice(-12).join("\n").slice(-2_000);
 }
 
 /** PEM files as ZooKeeper reads them: certificate and key in one. */

@@ -51,7 +51,7 @@ function prefer(raft: BackendWithRecords, patienceMs: number, clock: Clock): Bac
     }
   };
   return {
-    name: "bully with a quorum",
+    name: "bully-quorum",
     guarantees: raft.guarantees,
     timing: raft.timing,
     records: raft.records,

@@ -19,9 +19,10 @@ export function failure(what: string, status: number, text: string): ConclaveErr
       `${said}; Consul keeps no session of this length: choose a ttl within the bounds that it names (session_ttl_min sets the lower one)`,
     );
   if (/missing node registration/i.test(text))
+    // A node that was taken out of the catalog registers itself again within a moment.
     return new ConclaveError(
-      "invalid",
-      `${said}; sessions belong to a node of their datacenter, and the agent that was asked is none: ask an agent of that datacenter instead of setting dc`,
+      "unavailable",
+      `${said}; sessions belong to a node of their datacenter, and the agent that was asked is none now; it will be tried again. If dc is set, ask an agent of that datacenter instead`,
     );
   if (/namespaces? .*enterprise|invalid query parameter/i.test(text))
     return new ConclaveError("invalid", `${said}; leave the parameter out, or ask an agent that knows it`);
