@@ -4,10 +4,15 @@ import type { SimResult, Plan, PlanOptions } from "../../src/testing/sim/index.j
 import { rejections } from "./rejections.js";
 
 const TRACE_LINES = 40;
+/** How long a plan is made smaller: some take seconds each, and whoever waits has a time limit too. */
+const SHRINK_MS = 60_000;
+const MOST_TRIES = 600;
 
 export async function explain(plan: Plan, print: (line: string) => void): Promise<SimResult> {
   const run = (candidate: Plan): Promise<SimResult> => simulate(candidate, { rejections, trace: true });
+  const startedAt = performance.now();
   const outcome = await run(plan);
+  const tries = Math.min(MOST_TRIES, Math.ceil(SHRINK_MS / (performance.now() - startedAt)));
   const { violation } = outcome;
   if (violation === undefined) {
     print(
@@ -17,8 +22,8 @@ export async function explain(plan: Plan, print: (line: string) => void): Promis
   }
   print(`seed ${plan.seed}: ${violation.rule} at ${(violation.t / 1000).toFixed(3)} s: ${violation.detail}`);
   print(`plan: ${JSON.stringify(plan)}`);
-  const { outcome: small, tries } = await shrink(outcome, { run });
-  print(`shrunk to ${small.plan.faults.length} faults and ${small.plan.nodes} nodes in ${tries} tries:`);
+  const { outcome: small, tries: tried } = await shrink(outcome, { run, tries });
+  print(`shrunk to ${small.plan.faults.length} faults and ${small.plan.nodes} nodes in ${tried} tries:`);
   print(`plan: ${JSON.stringify(small.plan)}`);
   const lines = small.trace ?? [];
   if (lines.length > TRACE_LINES) print(`  (${lines.length - TRACE_LINES} lines before)`);

@@ -50,6 +50,7 @@ export class CronWork implements Workload {
       });
     // Faults are what the world is made of: nobody needs to be warned of them.
     this.#schedule.on("error", () => {});
+    this.#schedule.on("finished", () => {});
   }
 
   close(): Promise<void> {

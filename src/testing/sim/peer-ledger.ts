@@ -30,7 +30,7 @@ export class PeerLedger {
   readonly #decided = new Set<string>();
 
   constructor(
-    readonly monitor: Monitor,
+    readonly monitor: Pick<Monitor, "violate">,
     readonly voters: number,
     /** Told once of every text that a majority has accepted. */
     readonly wrote: (text: string) => void,
@@ -94,12 +94,15 @@ export class PeerLedger {
 
   #promise(voter: string, { election, term, bid, leaseMs }: BeatRequest, at: number): void {
     const key = `${voter} ${election}`;
-    // Given back while the answer waited for the disk.
-    const released = [bid.id, bid.candidate].map((who) => this.#releases.get(`${key} ${term} ${who}`) ?? -1);
-    if (Math.max(...released) >= at) return;
     const before = this.#promises.get(key);
     // Answers may overtake each other: what a later request brought counts.
     if (before !== undefined && before.term > term) return;
+    // Given back while the answer waited for the disk, and with it what it stood in for: an older bid of this candidate.
+    const released = [bid.id, bid.candidate].map((who) => this.#releases.get(`${key} ${term} ${who}`) ?? -1);
+    if (Math.max(...released) >= at) {
+      if (before?.candidate === bid.candidate && before.term < term) this.#promises.delete(key);
+      return;
+    }
     const until = Math.max(at + leaseMs, before?.until ?? 0);
     this.#promises.set(key, { term, id: bid.id, candidate: bid.candidate, until });
   }
