@@ -6,7 +6,7 @@
  */
 import { etcdBackend } from "../../src/backends/etcd/index.js";
 import { Election } from "../../src/election/election.js";
-import { machineMs } from "./machine-clock.js";
+import { machineMs } from "../machine-clock.js";
 
 const [endpoint = "", name = ""] = process.argv.slice(2);
 const backend = etcdBackend({ endpoints: endpoint, env: {} });

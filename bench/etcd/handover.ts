@@ -9,7 +9,7 @@ import { Election } from "../../src/election/election.js";
 import type { EtcdServer } from "../../test/support/etcd-server.js";
 import { until } from "../../test/support/until.js";
 import { type Row, show, type Summary, summarize } from "../measure.js";
-import { machineMs } from "./machine-clock.js";
+import { machineMs } from "../machine-clock.js";
 
 const PUTS = 1_000;
 const HANDOVERS = 240;
