@@ -1,4 +1,5 @@
 /** Names are hostile until checked. Stores encode what passes here; nothing else reaches them. */
+import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { invalid } from "./errors.js";
 
@@ -52,4 +53,11 @@ function checkText(what: string, text: unknown, longest: number): string {
 function wellFormed(text: string): boolean {
   // `String.prototype.isWellFormed` is in every supported Node, but not in every TypeScript lib.
   return !/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(text);
+}
+
+/** Key of a record that is kept beside an election: `<kind>.<name>`; a name that leaves no room for the kind is digested. */
+export function recordKey(kind: string, name: string): string {
+  const key = `${kind}.${checkName(name)}`;
+  if (key.length <= LONGEST_NAME) return key;
+  return `${kind}.sha256-${createHash("sha256").update(name).digest("hex")}`;
 }

@@ -17,7 +17,7 @@ interface Folder {
 }
 
 /** What programs are written against: everything below the stores. */
-const LIBRARY = ["seam", "api", "kit", "law", "record", "election", "lock"];
+const LIBRARY = ["seam", "api", "kit", "law", "record", "control", "election", "lock"];
 
 const FOLDERS: Record<string, Folder> = {
   seam: { folders: [], node: [] },
@@ -27,8 +27,9 @@ const FOLDERS: Record<string, Folder> = {
     node: ["node:crypto", "node:os", "node:diagnostics_channel", "node:events"],
   },
   law: { folders: ["seam", "api", "kit"], node: [] },
-  election: { folders: ["seam", "api", "kit", "law"], node: [] },
-  lock: { folders: ["seam", "api", "kit", "law", "election"], node: [] },
+  control: { folders: ["seam", "kit"], node: [] },
+  election: { folders: ["seam", "api", "kit", "law", "control"], node: [] },
+  lock: { folders: ["seam", "api", "kit", "law", "control", "election"], node: [] },
   record: { folders: ["seam", "kit"], node: [] },
   session: { folders: ["seam", "kit"], node: [] },
   backends: { folders: ["seam", "kit", "record", "session", "files"], node: true },
