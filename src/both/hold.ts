@@ -1,6 +1,6 @@
 /** A lease in two stores at once: held while both are held, timed from whichever was asked first. */
 import type { Reading } from "../seam/clock.js";
-import type { CallOptions, Extension, Hold } from "../seam/backend.js";
+import type { CallOptions, Extension, Hold, ReleaseOptions } from "../seam/backend.js";
 import type { Stop } from "../seam/stop.js";
 import { StopSource } from "../kit/stop.js";
 import { onAbort } from "../kit/wait.js";
@@ -40,7 +40,7 @@ export class BothHold implements Hold {
   }
 
   /** In the reverse order of the grants: whoever waits for the first lease then finds the second one free. */
-  async release(options: CallOptions): Promise<void> {
+  async release(options: ReleaseOptions): Promise<void> {
     const [first, second] = this.#holds;
     for (const each of this.#unlink) each();
     try {

@@ -5,6 +5,8 @@ import { invalid } from "./errors.js";
 
 const LONGEST_NAME = 200;
 const LONGEST_ID = 100;
+/** With its random part, whoever made it. */
+const LONGEST_CANDIDATE = 200;
 const LONGEST_VALUE_BYTES = 16 * 1024;
 // oxlint-disable-next-line no-control-regex -- control characters are what we look for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
@@ -17,6 +19,22 @@ export function checkName(name: unknown): string {
 /** The readable part of a candidate's id. */
 export function checkId(id: unknown): string {
   return checkText("id", id, LONGEST_ID);
+}
+
+/** A candidate as others name it: its full id, or the readable part alone. */
+export function checkCandidate(candidate: unknown): string {
+  return checkText("candidate", candidate, LONGEST_CANDIDATE);
+}
+
+/** Whether a text that was read from a store can name a candidate. */
+export function namesCandidate(candidate: unknown): candidate is string {
+  return (
+    typeof candidate === "string" &&
+    candidate.length > 0 &&
+    candidate.length <= LONGEST_CANDIDATE &&
+    !CONTROL.test(candidate) &&
+    wellFormed(candidate)
+  );
 }
 
 /** The value a leader publishes. Any well-formed text, of a size a store can hold. */

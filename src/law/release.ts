@@ -2,7 +2,7 @@
 import { describe } from "../kit/errors.js";
 import { StopSource } from "../kit/stop.js";
 import { bounded, sleep } from "../kit/wait.js";
-import type { Hold } from "../seam/backend.js";
+import type { Heir, Hold } from "../seam/backend.js";
 import type { Clock } from "../seam/clock.js";
 import type { Reports } from "./reports.js";
 import type { Timing } from "./timing.js";
@@ -15,13 +15,13 @@ export interface Releasing {
 }
 
 /** Never rejects. `attempts`: one where somebody waits for the answer to another question, as after a failed grant. */
-export async function releaseHold(hold: Hold, owner: Releasing, attempts: 1 | 2): Promise<void> {
+export async function releaseHold(hold: Hold, owner: Releasing, attempts: 1 | 2, heir?: Heir): Promise<void> {
   const { clock, events } = owner;
   const { attemptMs } = owner.timing;
   const never = new StopSource();
   for (let attempt = 1; attempt <= attempts; attempt++) {
     try {
-      await bounded(clock, attemptMs, never, "releasing", (signal) => hold.release({ signal }));
+      await bounded(clock, attemptMs, never, "releasing", (signal) => hold.release({ signal, heir }));
       return;
     } catch (error) {
       events.log(

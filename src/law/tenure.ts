@@ -6,7 +6,7 @@
  * settle, stop holding, release, report. A loss aborts at once and releases
  * nothing: a successor may hold the lease already.
  */
-import type { Hold } from "../seam/backend.js";
+import type { Heir, Hold } from "../seam/backend.js";
 import type { Timer } from "../seam/clock.js";
 import { describe, NotLeaderError } from "../kit/errors.js";
 import { StopSource } from "../kit/stop.js";
@@ -38,6 +38,8 @@ export class Tenure implements Tenant {
   /** For a term without work: its owner says by resigning that the work has stopped. */
   #resignation: Deferred<void> | undefined;
   #ending: Promise<TermEnd> | undefined;
+  /** Named in the releasing write. */
+  #heir: Heir | undefined;
   /** Created on first use: in a process with thousands of terms most are never used. */
   #controller: AbortController | undefined;
   #awaited: Deferred<TermEnd> | undefined;
@@ -149,7 +151,8 @@ export class Tenure implements Tenant {
   }
 
   /** Ends the term from outside. For a term from `campaign()` that is its owner's word that the work has stopped. */
-  endNow(reason: EndReason, detail: string): Promise<TermEnd> {
+  endNow(reason: EndReason, detail: string, heir?: Heir): Promise<TermEnd> {
+    if (this.#ending === undefined) this.#heir = heir;
     this.#resigned.resolve();
     return this.end(reason, detail, this.#work);
   }
@@ -271,7 +274,7 @@ export class Tenure implements Tenant {
   }
 
   async #release(): Promise<void> {
-    await releaseHold(this.#hold, this.context, 2);
+    await releaseHold(this.#hold, this.context, 2, this.#heir);
     this.#report();
   }
 

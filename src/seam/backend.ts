@@ -51,6 +51,20 @@ export interface Candidacy {
   readonly retryMs: number;
   /** Longest a single request may take. */
   readonly attemptMs: number;
+  /**
+   * How long this candidate leaves a vacancy to others (priority), asked when it
+   * sees one. Absent: not at all. A hint: exclusion never depends on it, and a
+   * backend may ignore it.
+   */
+  readonly standBackMs?: (() => number) | undefined;
+}
+
+/** Who shall lead next, named by the leader that gives its leadership back. */
+export interface Heir {
+  /** A candidate's full id, or its readable part (the id without the random suffix). */
+  readonly candidate: string;
+  /** How long others leave the vacancy to it, each by its own clock from when it sees the vacancy. */
+  readonly forMs: number;
 }
 
 /** Who leads, as the store tells it. */
@@ -69,6 +83,16 @@ export interface Leader {
 /** Every call carries a signal, and ends soon after it aborts. */
 export interface CallOptions {
   readonly signal: AbortSignal;
+}
+
+/** How a lease is given back. */
+export interface ReleaseOptions extends CallOptions {
+  /**
+   * Who shall lead next. Named in the releasing write itself, where the store's
+   * records have room for it; a backend that cannot name an heir ignores it. A
+   * wish: exclusion and tokens never depend on it.
+   */
+  readonly heir?: Heir | undefined;
 }
 
 /** How a backend campaigns. */
@@ -150,7 +174,7 @@ export interface Hold {
   /** Publishes a new value and extends the lease. Throws = unknown. */
   proclaim(value: string, options: CallOptions): Promise<Extension | "lost">;
   /** Gives the lease back. Idempotent, and harmless if it is long gone. Throws = unknown. */
-  release(options: CallOptions): Promise<void>;
+  release(options: ReleaseOptions): Promise<void>;
 }
 
 /** Timings a store's users are used to; an election's own options override them. */

@@ -5,7 +5,15 @@
  */
 import type { Stop } from "../seam/stop.js";
 import type { Reading } from "../seam/clock.js";
-import type { Backend, CallOptions, Claim, Extension, Hold, Session } from "../seam/backend.js";
+import type {
+  Backend,
+  CallOptions,
+  Claim,
+  Extension,
+  Hold,
+  ReleaseOptions,
+  Session,
+} from "../seam/backend.js";
 import type { HelperKind } from "./helper.js";
 import { keeper, type Testator } from "./keeper.js";
 
@@ -111,7 +119,7 @@ class BequeathedHold implements Hold {
   }
 
   /** If it fails the entry stays: what may still be held is given back by the will. */
-  async release(options: CallOptions): Promise<void> {
+  async release(options: ReleaseOptions): Promise<void> {
     await this.#hold.release(options);
     this.#givenBack();
   }

@@ -1,5 +1,5 @@
 /** Stands between an election and its backend, and watches in which order leadership is given up. */
-import type { Backend, CallOptions, Extension, Hold } from "../../seam/backend.js";
+import type { Backend, CallOptions, Extension, Hold, ReleaseOptions } from "../../seam/backend.js";
 import type { Clock, Reading } from "../../seam/clock.js";
 import type { Monitor } from "./monitor.js";
 
@@ -115,7 +115,7 @@ class SpiedHold implements Hold {
       monitor.violate("late-loss", `${owner} was not told that the store has forgotten ${this.token}`);
   }
 
-  release(options: CallOptions): Promise<void> {
+  release(options: ReleaseOptions): Promise<void> {
     this.#checkOrder();
     this.#unfollow?.();
     return this.#hold.release(options);
