@@ -39,6 +39,8 @@ export type {
 export type { Entry, RecordStore } from "./seam/table.js";
 export { lastWill } from "./will/index.js";
 export type { LastWill, LastWillStatus } from "./will/index.js";
+export { readHistory } from "./control/history.js";
+export type { PastTerm, TermHistory } from "./control/history.js";
 export { readClocks, systemClock } from "./kit/clock.js";
 export type { Clock, Reading, Timer } from "./seam/clock.js";
 export { Election } from "./election/election.js";

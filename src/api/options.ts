@@ -43,4 +43,19 @@ export interface ElectionOptions extends TimingOptions {
   readonly clock?: Clock | undefined;
   /** Whether `close()` closes the backend too. Default `false`: the caller closes what it opened. */
   readonly closeBackend?: boolean | undefined;
+  /**
+   * Follow what operators ask with `conclave resign`, `pause` and `unpause`: while
+   * the election is paused this candidate is not elected, and as leader it resigns
+   * when it is asked to. Costs one small read for each campaign and each term, and
+   * a watch (where the store has none: a read every `retryMs`) while it leads.
+   * Needs a backend with `records`. Default `false`: then nothing is read, and
+   * those commands do not reach this candidate.
+   */
+  readonly controls?: boolean | undefined;
+  /**
+   * Write this candidate's terms down for `conclave history` and `readHistory()`:
+   * the last 50 of the election, in the background, at the beginning and at the
+   * end of each. Needs a backend with `records`. Default `false`.
+   */
+  readonly history?: boolean | undefined;
 }

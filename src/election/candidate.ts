@@ -2,8 +2,8 @@
  * One candidate of one election: it campaigns, leads, and campaigns again. The
  * only retrier. `Election` and `Lock` are what users see of it.
  */
-import { confirm, withdraw } from "../law/confirm.js";
 import { releaseHold } from "../law/release.js";
+import { admit, granted } from "./admission.js";
 import { announce, checkBackend, checkFenced } from "./assurance.js";
 import type { Backend, Hold } from "../seam/backend.js";
 import { Backoff } from "../kit/backoff.js";
@@ -12,7 +12,7 @@ import { systemClock } from "../kit/clock.js";
 import type { Deadline } from "../law/deadline.js";
 import { ConclaveError, describe, isRetriable } from "../kit/errors.js";
 import { Reports } from "../law/reports.js";
-import { type Stop, StopSource } from "../kit/stop.js";
+import { StopSource } from "../kit/stop.js";
 import { leaseOf } from "../law/lease.js";
 import { checkId, checkName, checkValue, defaultId } from "../kit/names.js";
 import type { ElectionOptions } from "../api/options.js";
@@ -20,10 +20,13 @@ import { Tenure } from "../law/tenure.js";
 import { resolveTiming, type Timing } from "../law/timing.js";
 import { TokenFloor } from "../law/token-floor.js";
 import { FollowerLog } from "./follower-log.js";
+import { HistoryWriter } from "./term-history.js";
+import { Operators } from "./operators.js";
 import { forgetStore } from "./one-store.js";
 import { serve } from "./work.js";
 import type { Work } from "./work.js";
-import { bounded, onAbort, sleep, untilAborted } from "../kit/wait.js";
+import { bounded, linkedSignal, sleep, untilAborted } from "../kit/wait.js";
+import type { LinkedSignal } from "../kit/wait.js";
 
 /** Which call the candidate is in: `run` goes on until it is stopped, `campaign` ends with its one term. */
 type Call = "run" | "campaign";
@@ -51,6 +54,8 @@ export class Candidate {
   readonly #closeBackend: boolean;
   readonly #followed = new FollowerLog(this);
   readonly #closing = new StopSource();
+  readonly #operators: Operators | undefined;
+  readonly #history: HistoryWriter | undefined;
   /** All that is under way: `close()` waits for it. */
   #running: Set<Promise<unknown>> | undefined;
   #state: State = IDLE;
@@ -70,6 +75,8 @@ export class Candidate {
     this.#ready = options.ready;
     this.#closeBackend = options.closeBackend ?? false;
     this.events = new Reports(this.election, this.candidate, options.logger, this.backend.name);
+    this.#operators = options.controls === true ? new Operators(this) : undefined;
+    this.#history = options.history === true ? new HistoryWriter(this, this.#closing) : undefined;
   }
 
   /** The term it is in, if any. */
@@ -132,6 +139,7 @@ export class Candidate {
 
   /** A term of this candidate is over and reported. */
   ended(tenure: Tenure): void {
+    this.#history?.note(tenure);
     // Later: whoever hears of the end may still ask for the term.
     void Promise.resolve().then(() => {
       const state = this.#state;
@@ -152,11 +160,8 @@ export class Candidate {
   }
 
   /** A signal that aborts with the caller's or with `close()`; linked by hand, unlinked when done. */
-  stopSignal(signal: AbortSignal | undefined): { signal: AbortSignal; unlink: () => void } {
-    const controller = new AbortController();
-    const stop = (source: Stop) => () => controller.abort(source.reason);
-    const unlinks = [this.#closing, ...(signal ? [signal] : [])].map((s) => onAbort(s, stop(s)));
-    return { signal: controller.signal, unlink: () => unlinks.forEach((unlink) => unlink()) };
+  stopSignal(signal: AbortSignal | undefined): LinkedSignal {
+    return linkedSignal([this.#closing, ...(signal ? [signal] : [])]);
   }
 
   track<T>(promise: Promise<T>): Promise<T> {
@@ -259,29 +264,20 @@ export class Candidate {
     // One term after the other, and their events in that order.
     if (this.#last !== undefined) await untilAborted(signal, this.#last);
     this.#last = undefined;
+    if ((await this.#operators?.allowCampaign(wait, signal)) === false) return null;
     const { ttlMs, marginMs, retryMs, attemptMs } = this.timing;
     const { election, candidate } = this;
     const campaign = this.backend.campaign(
       { election, candidate, value: this.#value, ttlMs, stopMs: ttlMs - marginMs, retryMs, attemptMs },
       { wait, signal, seen: (token) => this.floor.seen(this.#followed.met(token, wait, signal)) },
     );
-    const hold = await this.#granted(campaign, signal);
+    const hold = await granted(campaign, this, signal);
     if (hold === null) return null;
-    const deadline = await confirm(hold, this, signal);
+    const deadline = await admit(hold, this, this.#operators, signal);
     if (deadline === null) return null;
     if (!signal.aborted) return this.#open(hold, deadline, since);
     await releaseHold(hold, this, 1);
     throw signal.reason;
-  }
-
-  /** What an aborted campaign still wins is given back; nobody waits for that but `close()`. */
-  async #granted(campaign: Promise<Hold | null>, signal: AbortSignal): Promise<Hold | null> {
-    try {
-      return await untilAborted(signal, campaign);
-    } catch (error) {
-      if (signal.aborted) void this.track(withdraw(campaign, this));
-      throw error;
-    }
   }
 
   #open(hold: Hold, deadline: Deadline, since: number): Tenure {
@@ -295,6 +291,8 @@ export class Candidate {
     const { guarantees } = this.backend;
     this.events.emit("elected", { term: tenure.term, waitedMs: this.clock.now() - since, guarantees });
     tenure.start();
+    this.#operators?.lead(tenure);
+    this.#history?.note(tenure);
     return tenure;
   }
 }

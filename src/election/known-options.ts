@@ -12,6 +12,8 @@ export const ELECTION_OPTIONS: Readonly<Record<keyof ElectionOptions, true>> = {
   logger: true,
   clock: true,
   closeBackend: true,
+  controls: true,
+  history: true,
   ttlMs: true,
   renewMs: true,
   renewDeadlineMs: true,

@@ -31,6 +31,19 @@ export function onAbort(signal: Stop, listener: () => void): () => void {
   return () => signal.removeEventListener("abort", listener);
 }
 
+/** A signal that follows others, and the way to let go of them. */
+export interface LinkedSignal {
+  readonly signal: AbortSignal;
+  readonly unlink: () => void;
+}
+
+/** A signal that aborts with the first of these. Linked by hand: unlink it when done. */
+export function linkedSignal(sources: readonly Stop[]): LinkedSignal {
+  const controller = new AbortController();
+  const unlinks = sources.map((source) => onAbort(source, () => controller.abort(source.reason)));
+  return { signal: controller.signal, unlink: () => unlinks.forEach((unlink) => unlink()) };
+}
+
 /** What `AbortSignal.throwIfAborted` does, for any stop. */
 export function throwIfStopped(stop: Stop): void {
   if (stop.aborted) throw stop.reason;

@@ -69,8 +69,7 @@ export class Tenure implements Tenant {
     const { maxTermMs } = this.context.timing;
     if (maxTermMs === undefined) return;
     this.#timer = this.context.clock.after(maxTermMs, () => {
-      const settled = this.#work ?? this.#resigned.promise;
-      void this.end("resigned", "the term reached its limit (maxTermMs)", settled);
+      void this.giveUp("the term reached its limit (maxTermMs)");
     });
   }
 
@@ -155,6 +154,11 @@ export class Tenure implements Tenant {
     if (this.#ending === undefined) this.#heir = heir;
     this.#resigned.resolve();
     return this.end(reason, detail, this.#work);
+  }
+
+  /** Gives leadership up when the work has stopped. Of a term from `campaign()` its owner says so, by resigning. */
+  giveUp(detail: string): Promise<TermEnd> {
+    return this.end("resigned", detail, this.#work ?? this.#resigned.promise);
   }
 
   /**

@@ -27,7 +27,7 @@ const FOLDERS: Record<string, Folder> = {
     node: ["node:crypto", "node:os", "node:diagnostics_channel", "node:events"],
   },
   law: { folders: ["seam", "api", "kit"], node: [] },
-  control: { folders: ["seam", "kit"], node: [] },
+  control: { folders: ["seam", "api", "kit"], node: [] },
   election: { folders: ["seam", "api", "kit", "law", "control"], node: [] },
   lock: { folders: ["seam", "api", "kit", "law", "control", "election"], node: [] },
   record: { folders: ["seam", "kit"], node: [] },
