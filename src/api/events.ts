@@ -1,6 +1,6 @@
 /** What an election tells. */
 import type { Guarantees, Leader } from "../seam/backend.js";
-import type { Term, TermEnd } from "./term.js";
+import type { Term, TermEnd, TransferResult } from "./term.js";
 
 /** What an {@link Election} tells its listeners. */
 export interface ElectionEvents {
@@ -26,6 +26,13 @@ export interface ElectionEvents {
   };
   /** Who leads, whenever it changes; `null` = nobody. Followed only while someone listens. */
   leader: { readonly leader: Leader | null };
+  /** This candidate's term was handed over to a named candidate, with this result, seen this long after the lease was given back. */
+  transferred: {
+    readonly term: Term;
+    readonly to: string;
+    readonly result: TransferResult;
+    readonly tookMs: number;
+  };
   /** Something went wrong and is being dealt with. Nobody has to listen. */
   error: { readonly error: unknown };
 }

@@ -21,6 +21,26 @@ export interface TermEnd {
   readonly drained: boolean;
 }
 
+/**
+ * What became of a transfer, as it was seen in the store. `taken`: the candidate
+ * that was named leads. `taken-by-other`: another one does. `timeout`: nobody was
+ * seen to lead in the time that the vacancy was left to the one that was named;
+ * from then on anybody may.
+ */
+export type TransferResult = "taken" | "taken-by-other" | "timeout";
+
+/** How a term is handed over. */
+export interface TransferOptions {
+  /**
+   * How long the vacancy is left to the candidate that was named, and how long
+   * its taking is waited for, from the moment the lease is given back; at most
+   * 60 s. Default twice `retryMs`.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** Gives up waiting for the result. The term ends all the same. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** One unbroken leadership with one token. Terms come from an election or a lock. */
 export interface Term extends Bearer, AsyncDisposable {
   readonly election: string;
@@ -70,4 +90,13 @@ export interface Term extends Bearer, AsyncDisposable {
    * be the one to wait for it: await {@link ended} elsewhere. Idempotent.
    */
   resign(): Promise<void>;
+  /**
+   * Gives leadership up like {@link resign}, and names who shall lead next: a
+   * candidate's id, or its readable part if that is one candidate's alone. The
+   * store leaves the vacancy to it for a bounded time; then anybody may lead. A
+   * wish, not a promise: the result is what was seen in the store. Inside `run()`
+   * the work must not wait for it, since the lease is given back only when the
+   * work has stopped: start it and return, or call `election.transfer()` elsewhere.
+   */
+  transfer(to: string, options?: TransferOptions): Promise<TransferResult>;
 }

@@ -107,11 +107,13 @@ class BothBackend implements Backend {
   async #second(hold: Hold, candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null | "again"> {
     const { wait, signal } = options;
     const [, second] = this.#order;
+    // Whoever has the first lease has let others pass already.
+    const standing = { ...candidacy, standBackMs: undefined };
     const kept = new KeptHold(this.#clock, hold, candidacy);
     let granted: Hold | null = null;
     try {
       const ask = (stop: AbortSignal): Promise<Hold | null> =>
-        second.campaign(candidacy, { wait, signal: stop, ...this.#floor(second, options) });
+        second.campaign(standing, { wait, signal: stop, ...this.#floor(second, options) });
       granted = await kept.during(signal, (stop) => this.#patiently(candidacy, stop, ask));
     } catch (error) {
       kept.stop();

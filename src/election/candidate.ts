@@ -12,7 +12,6 @@ import { systemClock } from "../kit/clock.js";
 import type { Deadline } from "../law/deadline.js";
 import { ConclaveError, describe, isRetriable } from "../kit/errors.js";
 import { Reports } from "../law/reports.js";
-import { StopSource } from "../kit/stop.js";
 import { leaseOf } from "../law/lease.js";
 import { checkId, checkName, checkValue, defaultId } from "../kit/names.js";
 import type { ElectionOptions } from "../api/options.js";
@@ -22,10 +21,13 @@ import { TokenFloor } from "../law/token-floor.js";
 import { FollowerLog } from "./follower-log.js";
 import { HistoryWriter } from "./term-history.js";
 import { Operators } from "./operators.js";
+import { UnderWay } from "./under-way.js";
+import { handOver, heirOf } from "./transfer.js";
+import type { TransferOptions, TransferResult } from "../api/term.js";
 import { forgetStore } from "./one-store.js";
 import { serve } from "./work.js";
 import type { Work } from "./work.js";
-import { bounded, linkedSignal, sleep, untilAborted } from "../kit/wait.js";
+import { bounded, sleep, untilAborted } from "../kit/wait.js";
 import type { LinkedSignal } from "../kit/wait.js";
 
 /** Which call the candidate is in: `run` goes on until it is stopped, `campaign` ends with its one term. */
@@ -53,11 +55,9 @@ export class Candidate {
   readonly #ready: ElectionOptions["ready"];
   readonly #closeBackend: boolean;
   readonly #followed = new FollowerLog(this);
-  readonly #closing = new StopSource();
+  readonly #underWay = new UnderWay();
   readonly #operators: Operators | undefined;
   readonly #history: HistoryWriter | undefined;
-  /** All that is under way: `close()` waits for it. */
-  #running: Set<Promise<unknown>> | undefined;
   #state: State = IDLE;
   #announced = false;
   /** The end of the last term, if it may not have been reported when the next campaign began. */
@@ -76,7 +76,7 @@ export class Candidate {
     this.#closeBackend = options.closeBackend ?? false;
     this.events = new Reports(this.election, this.candidate, options.logger, this.backend.name);
     this.#operators = options.controls === true ? new Operators(this) : undefined;
-    this.#history = options.history === true ? new HistoryWriter(this, this.#closing) : undefined;
+    this.#history = options.history === true ? new HistoryWriter(this, this.#underWay.closing) : undefined;
   }
 
   /** The term it is in, if any. */
@@ -85,7 +85,7 @@ export class Candidate {
   }
 
   get closed(): boolean {
-    return this.#closing.aborted;
+    return this.#underWay.closed;
   }
 
   /** Campaigns, works and campaigns again until the signal aborts. Errors are events, never a rejection. */
@@ -131,6 +131,14 @@ export class Candidate {
     await this.tenure?.endNow("resigned", "resign() was called");
   }
 
+  /** Ends this term in favour of a named candidate, and says who was seen to lead next. */
+  async transfer(tenure: Tenure, to: string, options: TransferOptions = {}): Promise<TransferResult> {
+    const heir = heirOf(this.candidate, this.timing, to, options);
+    options.signal?.throwIfAborted();
+    const end = (): Promise<unknown> => tenure.endNow("resigned", `handing over to ${heir.candidate}`);
+    return handOver(this, tenure, heir, end, options.signal);
+  }
+
   /** Withdraws, or stops the work and releases; afterwards nothing is under way. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -159,29 +167,21 @@ export class Candidate {
     this.events.fail(level, `${doing}: ${describe(error)}`, error, doing === "working");
   }
 
-  /** A signal that aborts with the caller's or with `close()`; linked by hand, unlinked when done. */
+  /** A signal that aborts with the caller's or with `close()`; to be unlinked when done. */
   stopSignal(signal: AbortSignal | undefined): LinkedSignal {
-    return linkedSignal([this.#closing, ...(signal ? [signal] : [])]);
+    return this.#underWay.stopSignal(signal);
   }
 
   track<T>(promise: Promise<T>): Promise<T> {
-    const running = (this.#running ??= new Set());
-    const forget = (): void => {
-      running.delete(tracked);
-      if (running.size === 0 && this.#running === running) this.#running = undefined;
-    };
-    const tracked = promise.then(forget, forget);
-    running.add(tracked);
-    return promise;
+    return this.#underWay.track(promise);
   }
 
   async #close(): Promise<void> {
     const ending = this.tenure?.endNow("closed", "the election was closed");
-    this.#closing.stop(new ConclaveError("state", `election "${this.election}" is closed`));
+    this.#underWay.stop(new ConclaveError("state", `election "${this.election}" is closed`));
     await ending;
     forgetStore(this.election, this.backend);
-    // What is stopped may leave something to be given back.
-    while (this.#running !== undefined) await Promise.allSettled([...this.#running]);
+    await this.#underWay.settled();
     if (this.#closeBackend) await this.backend[Symbol.asyncDispose]();
   }
 

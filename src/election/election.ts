@@ -16,7 +16,7 @@ import { checkEvent, checkOptions } from "../kit/known-options.js";
 import { ELECTION_OPTIONS, EVENTS } from "./known-options.js";
 import { LeaderFeed, observeLeaders } from "./observe.js";
 import type { ElectionOptions } from "../api/options.js";
-import type { Term } from "../api/term.js";
+import type { Term, TransferOptions, TransferResult } from "../api/term.js";
 import type { Timing } from "../law/timing.js";
 import type { Work } from "./work.js";
 import { bounded } from "../kit/wait.js";
@@ -164,6 +164,20 @@ export class Election implements AsyncDisposable {
    */
   resign(): Promise<void> {
     return this.#candidate.resign();
+  }
+
+  /**
+   * Hands this candidate's term over to another one: {@link Term.transfer}. From
+   * inside the work itself start `term.transfer()` and return: this waits for the work.
+   */
+  async transfer(to: string, options: TransferOptions = {}): Promise<TransferResult> {
+    const { term } = this;
+    if (term === undefined)
+      throw new ConclaveError(
+        "state",
+        `this candidate does not lead "${this.name}": only its leader can hand it over`,
+      );
+    return term.transfer(to, options);
   }
 
   /**

@@ -30,5 +30,6 @@ export const EVENTS: Readonly<Record<EventName, true>> = {
   safe: true,
   renewal: true,
   leader: true,
+  transferred: true,
   error: true,
 };

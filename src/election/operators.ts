@@ -11,7 +11,8 @@ import { describe, isRetriable } from "../kit/errors.js";
 import { recordsOf } from "../kit/records.js";
 import type { Tenure } from "../law/tenure.js";
 import type { CallOptions } from "../seam/backend.js";
-import type { Following } from "./follower-log.js";
+import { handOver, heirOf } from "./transfer.js";
+import type { Transferring } from "./transfer.js";
 
 /** A read that is younger than this counts for the grant that follows it: a pause takes effect as much later. */
 const FRESH_MS = 500;
@@ -19,13 +20,13 @@ const FRESH_MS = 500;
 const LEAST_POLL_MS = 500;
 
 export class Operators {
-  readonly #of: Following;
+  readonly #of: Transferring;
   readonly #record: ControlRecord;
   /** When the last read was asked that said "not paused". */
   #freeAt = -Infinity;
   #said = false;
 
-  constructor(of: Following) {
+  constructor(of: Transferring) {
     const { backend, election, clock, timing } = of;
     const records = recordsOf(backend.records, "following requests and pauses (controls: true)");
     this.#of = of;
@@ -63,6 +64,13 @@ export class Operators {
         events.log("info", `asked to resign by ${by}`);
         void tenure.giveUp(`asked to resign by ${by}`);
         return "resigning";
+      },
+      transfer: ({ to }, { by }) => {
+        const heir = heirOf(candidate, this.#of.timing, to, {});
+        const what = `asked by ${by} to hand over to ${to}`;
+        events.log("info", what);
+        void handOver(this.#of, tenure, heir, () => tenure.giveUp(what));
+        return `handing over to ${to}`;
       },
     };
     const { token, signal } = tenure;

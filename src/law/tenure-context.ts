@@ -1,4 +1,5 @@
 /** What all terms of one candidate share. */
+import type { TransferOptions, TransferResult } from "../api/term.js";
 import type { Releasing } from "./release.js";
 
 export interface TenureContext<Ended> extends Releasing {
@@ -6,4 +7,6 @@ export interface TenureContext<Ended> extends Releasing {
   readonly candidate: string;
   /** A term is over and reported. */
   ended(tenure: Ended): void;
+  /** Ends a term in favour of a candidate, and sees who leads next. */
+  transfer(tenure: Ended, to: string, options?: TransferOptions): Promise<TransferResult>;
 }

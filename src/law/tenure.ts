@@ -28,6 +28,8 @@ export class Tenure implements Tenant {
   readonly since: number;
   /** What users see of it. */
   readonly term: Term;
+  /** Named in the releasing write. */
+  heir: Heir | undefined;
   readonly #hold: Hold;
   readonly #lease: Lease;
   readonly #openedAt: number;
@@ -38,8 +40,6 @@ export class Tenure implements Tenant {
   /** For a term without work: its owner says by resigning that the work has stopped. */
   #resignation: Deferred<void> | undefined;
   #ending: Promise<TermEnd> | undefined;
-  /** Named in the releasing write. */
-  #heir: Heir | undefined;
   /** Created on first use: in a process with thousands of terms most are never used. */
   #controller: AbortController | undefined;
   #awaited: Deferred<TermEnd> | undefined;
@@ -149,9 +149,12 @@ export class Tenure implements Tenant {
     if (this.#work === undefined) await ending;
   }
 
+  transfer(...[to, options]: Parameters<Term["transfer"]>): ReturnType<Term["transfer"]> {
+    return this.context.transfer(this, to, options);
+  }
+
   /** Ends the term from outside. For a term from `campaign()` that is its owner's word that the work has stopped. */
-  endNow(reason: EndReason, detail: string, heir?: Heir): Promise<TermEnd> {
-    if (this.#ending === undefined) this.#heir = heir;
+  endNow(reason: EndReason, detail: string): Promise<TermEnd> {
     this.#resigned.resolve();
     return this.end(reason, detail, this.#work);
   }
@@ -278,7 +281,7 @@ export class Tenure implements Tenant {
   }
 
   async #release(): Promise<void> {
-    await releaseHold(this.#hold, this.context, 2, this.#heir);
+    await releaseHold(this.#hold, this.context, 2, this.heir);
     this.#report();
   }
 

@@ -1,22 +1,15 @@
 /** The view of a term that its leader is given: it reads the state machine behind it (`Tenure`) and shows nothing else of it. */
 import { NotLeaderError } from "../kit/errors.js";
 import type { Fence, FencedResource, Guard } from "../seam/fence.js";
-import type { Term, TermEnd } from "../api/term.js";
+import type { Term, TermEnd, TransferOptions, TransferResult } from "../api/term.js";
 import { checkValue } from "../kit/names.js";
 
+type Shown = "token" | "since" | "value" | "remainingMs" | "lastedMs" | "signal" | "ended";
+
 /** What a term shows; the state machine behind it (`Tenure`) has more. */
-interface TermState {
-  readonly context: { readonly election: string; readonly candidate: string };
-  readonly token: bigint;
-  readonly since: number;
-  readonly value: string;
-  readonly remainingMs: number;
-  readonly lastedMs: number;
-  readonly signal: AbortSignal;
+interface TermState extends Pick<Term, Shown | "proclaim" | "resign" | "transfer"> {
+  readonly context: Pick<Term, "election" | "candidate">;
   readonly over: TermEnd | undefined;
-  readonly ended: Promise<TermEnd>;
-  proclaim(value: string): Promise<void>;
-  resign(): Promise<void>;
 }
 
 export function termOver(token: bigint, election: string, why: string): NotLeaderError {
@@ -104,6 +97,11 @@ class TermView implements Term {
 
   resign(): Promise<void> {
     return this.#state.resign();
+  }
+
+  async transfer(to: string, options?: TransferOptions): Promise<TransferResult> {
+    this.assertHeld();
+    return this.#state.transfer(to, options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -26,16 +26,10 @@ import { bounded, sleep } from "../kit/wait.js";
 import type { RecordBackendOptions } from "./backend-options.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord } from "./lease.js";
-import {
-  acquiring,
-  EVICTED_HOLDER,
-  isVacant,
-  decideTakeover,
-  leaderFromRecord,
-  untilSilent,
-} from "./lease.js";
+import { acquiring, EVICTED_HOLDER, isFree, decideTakeover, leaderFromRecord, untilSilent } from "./lease.js";
 import { LeaseReader } from "./lease-reader.js";
 import { evictClaim, releaseClaim } from "./release-claim.js";
+import { StandBack } from "./stand-back.js";
 import { VacatedVersions } from "./vacated-versions.js";
 import { UnansweredWrites } from "./unanswered-writes.js";
 import { ShownVersions } from "./shown-versions.js";
@@ -101,10 +95,11 @@ class RecordBackend implements BackendWithRecords {
 
   async campaign(candidacy: Candidacy, { wait, signal, seen }: CampaignOptions): Promise<Hold | null> {
     const watchOrTimer = new WatchOrTimer(this.#clock, this.#leases, candidacy.election);
+    const standBack = new StandBack(this.#clock, candidacy);
     try {
       // On the version that we vacated ourselves, without a look: if it is not the newest, it is refused and we read.
       const vacated = this.#vacated?.take(candidacy);
-      if (vacated !== undefined) {
+      if (vacated !== undefined && !standBack.wanted) {
         const hold = await this.#acquire(candidacy, vacated, wait, signal);
         if (hold !== null) return hold;
         signal.throwIfAborted();
@@ -112,14 +107,15 @@ class RecordBackend implements BackendWithRecords {
       for (let races = 0; ; races++) {
         // The write is conditional on the version that was pushed: if it is not the newest, it is refused and we read.
         const pushed = watchOrTimer.takePushed();
-        const entry = isVacant(pushed)
+        const entry = isFree(pushed, candidacy.candidate)
           ? pushed
           : await this.#reads.read(candidacy.election, candidacy.attemptMs, signal);
         // Every token the store can still grant is above this version. A grant with this very number comes from a store
         // that went back and counts anew: the leader that had it before may still act, and no fence could tell the two apart.
         // A pushed version may be forged: it is no floor for tokens.
         if (entry !== null && entry !== pushed) seen?.(entry.version + 1n);
-        const takeover = await this.#decide(entry, candidacy, signal);
+        const decided = await this.#decide(entry, candidacy, signal);
+        const takeover = wait ? standBack.consider(decided, entry) : decided;
         if (takeover.kind === "open") {
           const hold = await this.#acquire(candidacy, takeover.expected, wait, signal);
           if (hold !== null) return hold;
@@ -263,7 +259,9 @@ class RecordBackend implements BackendWithRecords {
   }
 
   async #abandoned(entry: Entry<LeaseRecord>, candidacy: Candidacy, signal: AbortSignal): Promise<boolean> {
-    if (this.#leases.abandoned === undefined || entry.record.holder === EVICTED_HOLDER) return false;
+    // A vacancy that is left to an heir has no holder; whoever wrote it may well be gone.
+    const { holder } = entry.record;
+    if (this.#leases.abandoned === undefined || holder === null || holder === EVICTED_HOLDER) return false;
     try {
       return await bounded(this.#clock, candidacy.attemptMs, signal, "looking for the holder", (s) =>
         this.#leases.abandoned!(candidacy.election, entry.version, { signal: s }),

@@ -4,6 +4,7 @@
  */
 import type { Entry, RecordStore } from "../seam/table.js";
 import { invalid } from "../kit/errors.js";
+import { heirFrom } from "../kit/heir.js";
 import type { LeaseRecord } from "./lease.js";
 import { unreadable } from "./lease.js";
 
@@ -27,6 +28,7 @@ export function encodeLease(record: LeaseRecord): string {
     token: record.token?.toString() ?? null,
     since: record.since,
     value: record.value,
+    ...(record.heir !== undefined && { heir: record.heir.candidate, heirMs: record.heir.forMs }),
   });
   return checkSize(text);
 }
@@ -50,7 +52,7 @@ export function decodeLease(text: string): LeaseRecord {
     return unreadable();
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return unreadable();
-  const { v, ttlMs, stopMs, holder, token, since, value } = parsed as Record<string, unknown>;
+  const { v, ttlMs, stopMs, holder, token, since, value, heir, heirMs } = parsed as Record<string, unknown>;
   const ttl = clampTtl(ttlMs);
   if (v !== FORMAT || ttl === null) return unreadable(ttl);
   if (holder !== null && (typeof holder !== "string" || holder.length === 0)) return unreadable(ttl);
@@ -59,7 +61,12 @@ export function decodeLease(text: string): LeaseRecord {
   const number = decodeToken(token);
   if (number === undefined) return unreadable(ttl);
   const stop = decodeStop(stopMs, ttl);
-  return { holder, ttlMs: ttl, ...(stop !== undefined && { stopMs: stop }), value, since, token: number };
+  // Only a vacancy is left to somebody.
+  const named = holder === null ? heirFrom(heir, heirMs) : undefined;
+  return {
+    ...{ holder, ttlMs: ttl, ...(stop !== undefined && { stopMs: stop }), value, since, token: number },
+    ...(named !== undefined && { heir: named }),
+  };
 }
 
 export function clampTtl(ttlMs: unknown): number | null {

@@ -1,5 +1,5 @@
 /** A lease held in a record: renewing, proclaiming and releasing are one guarded write each. */
-import type { CallOptions, Extension, Hold } from "../seam/backend.js";
+import type { CallOptions, Extension, Hold, ReleaseOptions } from "../seam/backend.js";
 import type { Entry, RecordStore } from "../seam/table.js";
 import { readClocks } from "../kit/clock.js";
 import { type Clock, type Reading } from "../seam/clock.js";
@@ -65,11 +65,14 @@ export class RecordHold implements Hold {
     });
   }
 
-  release(options: CallOptions): Promise<void> {
+  release(options: ReleaseOptions): Promise<void> {
+    const { heir } = options;
     this.#released = true;
     return this.#inTurn(async () => {
-      const answer = await this.#write({ ...this.#record, holder: null, value: "" }, options);
-      if (answer !== "lost") this.#vacated?.(this.#version);
+      const vacant = { ...this.#record, holder: null, value: "", ...(heir !== undefined && { heir }) };
+      const answer = await this.#write(vacant, options);
+      // What was left to somebody else is not ours to take without a look.
+      if (answer !== "lost" && heir === undefined) this.#vacated?.(this.#version);
     });
   }
 

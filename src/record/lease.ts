@@ -2,7 +2,8 @@
  * What a lease record says, and what may be concluded from it. Pure: no store,
  * no clock, no waiting. Every decision about who may take over is here.
  */
-import type { Candidacy, Leader } from "../seam/backend.js";
+import { isHeir, LONGEST_HEIR_MS } from "../kit/heir.js";
+import type { Candidacy, Heir, Leader } from "../seam/backend.js";
 import type { Entry } from "../seam/table.js";
 
 /** What a store remembers of a lease. */
@@ -18,6 +19,8 @@ export interface LeaseRecord {
   readonly since: number;
   /** Fencing token; `null` in the acquiring write itself, whose version is the token. */
   readonly token: bigint | null;
+  /** Of a vacant record: to whom the last leader leaves it. A wish: whoever does not know of it takes the lease. */
+  readonly heir?: Heir | undefined;
 }
 
 /** The holder of a record that cannot be read. No candidate can have this id: theirs end in a random part. */
@@ -43,8 +46,17 @@ export function acquiring(
   return { holder: candidate, ttlMs, ...(stopMs !== undefined && { stopMs }), value, since, token: null };
 }
 
-export function isVacant(entry: Entry<LeaseRecord> | undefined): entry is Entry<LeaseRecord> {
-  return entry?.record.holder === null;
+/** Whether a version says that nobody leads, and names no heir but `candidate`. */
+export function isFree(
+  entry: Entry<LeaseRecord> | undefined,
+  candidate: string,
+): entry is Entry<LeaseRecord> {
+  return entry?.record.holder === null && (entry.record.heir === undefined || isLeftTo(entry, candidate));
+}
+
+/** Whether the record leaves a vacancy to this candidate by name. */
+export function isLeftTo({ record }: Entry<LeaseRecord>, candidate: string): boolean {
+  return record.holder === null && record.heir !== undefined && isHeir(candidate, record.heir.candidate);
 }
 
 export function tokenOf(entry: Entry<LeaseRecord>): bigint {
@@ -124,9 +136,28 @@ export function decideTakeover(
 ): Takeover {
   if (entry === null) return { kind: "open", expected: null };
   const { holder } = entry.record;
-  if (holder === null || holder === candidate) return { kind: "open", expected: entry.version };
-  const waitMs = untilSilent(entry, seen, ownTtlMs, now);
+  if (holder === candidate) return { kind: "open", expected: entry.version };
+  const waitMs =
+    holder === null ? untilUnclaimed(entry, seen, candidate, now) : untilSilent(entry, seen, ownTtlMs, now);
   return waitMs <= 0 ? { kind: "open", expected: entry.version } : { kind: "held", waitMs };
+}
+
+/**
+ * How much longer a vacancy is left to the heir that the last leader named: for
+ * the time it asked for, counted by our own clock from when we saw the vacancy,
+ * and never longer than a bound. An heir that is dead blocks nobody for good.
+ */
+function untilUnclaimed(
+  entry: Entry<LeaseRecord>,
+  seen: LastChange | undefined,
+  candidate: string,
+  now: number,
+): number {
+  const { heir } = entry.record;
+  if (heir === undefined || isLeftTo(entry, candidate)) return 0;
+  const forMs = Math.min(heir.forMs, LONGEST_HEIR_MS);
+  // Another version than the one that was seen last is a stale read: a write on it would be refused.
+  return seen?.renewalId === renewalIdOf(entry) ? seen.at + forMs - now : forMs;
 }
 
 /**

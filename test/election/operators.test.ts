@@ -63,6 +63,43 @@ function withRecords(backend: BackendWithRecords, changed: Partial<RecordStore>)
   });
 }
 
+describe("a leader that is asked to hand over", () => {
+  it("stops its work and names the heir; the one that was named leads next", async () => {
+    const backend = memoryBackend();
+    const [a, b, c] = [stand(backend, "a"), stand(backend, "b"), stand(backend, "c")];
+    void a.run(working);
+    const first = await termOf(a);
+    for (const other of [b, c]) void other.run(working);
+    const results: unknown[] = [];
+    a.on("transferred", ({ to, result }) => results.push([to, result]));
+    const record = controlsOf(backend);
+    const ask = { kind: "transfer", to: "c" } as const;
+    const request = await askLeader(record, ask, first, { signal: never, by: "ops" });
+    expect(await answerTo(record, request.id, { signal: never, limitMs: 5_000 })).toMatchObject({
+      outcome: "accepted",
+      detail: "handing over to c",
+    });
+    expect((await termOf(c)).token).toBe(first.token + 2n);
+    await until(() => results.length > 0);
+    expect(results).toEqual([["c", "taken"]]);
+  });
+
+  it("refuses what cannot be done, and leads on", async () => {
+    const backend = memoryBackend();
+    const a = stand(backend, "a");
+    void a.run(working);
+    const term = await termOf(a);
+    const record = controlsOf(backend);
+    const ask = { kind: "transfer", to: "a" } as const;
+    const request = await askLeader(record, ask, term, { signal: never, by: "ops" });
+    expect(await answerTo(record, request.id, { signal: never, limitMs: 5_000 })).toMatchObject({
+      outcome: "refused",
+      detail: expect.stringContaining("this candidate itself") as string,
+    });
+    expect(term.held).toBe(true);
+  });
+});
+
 describe("a leader that is asked to resign", () => {
   it("stops its work, hands over and answers; the next leader is left alone", async () => {
     const backend = memoryBackend();

@@ -151,6 +151,45 @@ describe("writing", () => {
     });
   });
 
+  describe("with an heir", () => {
+    const heir = { candidate: "web-2", forMs: 4_000 };
+    const released = (): LeaseObject =>
+      written(lease({ holderIdentity: "me", acquireTime: microTime(5) }, { annotations: { a: "b" } }), {
+        ...{ ...mine, holder: null, token: 41n, heir },
+      });
+
+    it("releases in its favour, in an annotation that is read back", () => {
+      const vacant = released();
+      expect(vacant.spec["holderIdentity"]).toBe("");
+      expect(recordOf(vacant, null)).toMatchObject({ holder: null, value: "", token: null, heir });
+      expect(vacant.metadata["annotations"]).toMatchObject({ a: "b" });
+    });
+
+    it("names nobody any more once anybody has taken over or given up", () => {
+      const { metadata, spec } = released();
+      const taken = lease({ ...spec, holderIdentity: "client-go" }, metadata);
+      const givenUp = lease({ ...spec, acquireTime: microTime(NOW + 1_000) }, metadata);
+      for (const other of [taken, givenUp]) expect(recordOf(other, null).heir).toBeUndefined();
+      const next = written(released(), mine);
+      expect(recordOf(next, null)).toMatchObject({ holder: "me", value: "v" });
+      expect(recordOf(next, null).heir).toBeUndefined();
+    });
+
+    it.each([{ heir: 7 }, { heir: "" }, { heirMs: "4000" }, { heirMs: 0 }, { heir: "a\nb" }])(
+      "believes nothing that cannot be meant: %j",
+      (over) => {
+        const { metadata, spec } = released();
+        const annotations = metadata["annotations"] as Record<string, string>;
+        const text = JSON.stringify({ ...JSON.parse(annotations[TERM_ANNOTATION]!), ...over });
+        const damaged = lease(spec, {
+          ...metadata,
+          annotations: { ...annotations, [TERM_ANNOTATION]: text },
+        });
+        expect(recordOf(damaged, null).heir).toBeUndefined();
+      },
+    );
+  });
+
   it("carries over what it does not know, and the version and uid it was judged on", () => {
     const base = lease(
       {

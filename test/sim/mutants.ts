@@ -206,7 +206,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: HOLD,
-        find: `            const answer = await this.#write({ ...this.#record, holder: null, value: "" }, options);`,
+        find: "            const answer = await this.#write(vacant, options);",
         replace: `            const answer = "lost";
             const now = await this.#store.read(this.#key, options);
             if (now !== null) await this.#store.write(this.#key, now.version, { ...this.#record, holder: null }, options);`,

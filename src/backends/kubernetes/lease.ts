@@ -4,9 +4,11 @@
  * untouched into the next write.
  */
 import { ConclaveError, invalid } from "../../kit/errors.js";
+import { heirFrom } from "../../kit/heir.js";
 import { parseToken } from "../../kit/token.js";
 import { checkSize, clampTtl, LARGEST_TEXT } from "../../record/codec.js";
 import type { LeaseRecord } from "../../record/lease.js";
+import type { Heir } from "../../seam/backend.js";
 import { microTime, parseMicroTime } from "./microtime.js";
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -60,14 +62,19 @@ export function termKey({ spec }: LeaseObject): string {
   return JSON.stringify([holderOf(spec), spec["acquireTime"] ?? null]);
 }
 
+interface PublishedTerm {
+  readonly token: bigint | null;
+  readonly value: string;
+  /** Of a Lease that nobody holds: to whom the last leader leaves it. */
+  readonly heir?: Heir | undefined;
+}
+
 /**
  * The annotation counts only if it names the present holder and term, since
  * client-go keeps it when it takes over, and only with a token that is not above
  * the Lease's own version: no write of this library made another.
  */
-export function publishedTerm(
-  lease: LeaseObject,
-): { readonly token: bigint | null; readonly value: string } | undefined {
+export function publishedTerm(lease: LeaseObject): PublishedTerm | undefined {
   const text = fields(lease.metadata["annotations"])[TERM_ANNOTATION];
   if (typeof text !== "string" || text.length > LARGEST_TEXT) return undefined;
   let term: Fields;
@@ -76,11 +83,12 @@ export function publishedTerm(
   } catch {
     return undefined;
   }
-  const { v, holder, acquireTime, token, value } = term;
+  const { v, holder, acquireTime, token, value, heir, heirMs } = term;
   if (v !== FORMAT || holder !== holderOf(lease.spec) || acquireTime !== lease.spec["acquireTime"])
     return undefined;
   if (typeof value !== "string") return undefined;
-  if (token === null) return { token: null, value };
+  if (token === null)
+    return { token: null, value, heir: holder === null ? heirFrom(heir, heirMs) : undefined };
   const number = parseToken(token);
   return number === undefined || number > lease.version ? undefined : { token: number, value };
 }
@@ -92,12 +100,14 @@ export function publishedTerm(
 export function recordOf(lease: LeaseObject, token: bigint | null): LeaseRecord {
   const term = publishedTerm(lease);
   const seconds = lease.spec["leaseDurationSeconds"];
+  const heir = term?.heir;
   return {
     holder: holderOf(lease.spec),
     ttlMs: typeof seconds === "number" ? clampTtl(seconds * 1000) : null,
     value: term?.value ?? "",
     since: parseMicroTime(lease.spec["acquireTime"]) ?? 0,
     token: term?.token ?? token,
+    ...(heir !== undefined && { heir }),
   };
 }
 
@@ -118,7 +128,8 @@ export function nextLease(
   const renewTime = microTime(wallMs, old["renewTime"]);
   if (record.holder === null) {
     const vacant = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: renewTime, renewTime };
-    return assemble(base, at, { ...old, ...vacant, leaseTransitions: transitions(old) ?? 0 }, undefined);
+    const left = vacancyFor(record.heir, renewTime);
+    return assemble(base, at, { ...old, ...vacant, leaseTransitions: transitions(old) ?? 0 }, left);
   }
   const renewing = record.token !== null && record.holder === holder;
   const acquireTime = renewing ? old["acquireTime"] : microTime(record.since, old["acquireTime"]);
@@ -139,6 +150,13 @@ export function nextLease(
     value: record.value,
   };
   return assemble(base, at, spec, checkSize(JSON.stringify(term)));
+}
+
+/** What a vacant Lease says of the heir. It is bound to this vacancy by its time: client-go keeps annotations when it takes over. */
+function vacancyFor(heir: Heir | undefined, acquireTime: string): string | undefined {
+  if (heir === undefined) return undefined;
+  const named = { heir: heir.candidate, heirMs: heir.forMs };
+  return JSON.stringify({ v: FORMAT, holder: null, acquireTime, token: null, value: "", ...named });
 }
 
 /** Counts changes of the holder, from a released lease too; a first Lease starts at 0. */
