@@ -85,7 +85,7 @@ function held(lease: SharedLease, name = "e"): { hold: EtcdHold; key: CandidateK
   keys.set(name, ++revision);
   key.sent = true;
   key.created(revision);
-  return { key, hold: new EtcdHold(client, key, revision, lease, 1_000) };
+  return { key, hold: new EtcdHold(client, key, revision, lease, 1_000, async () => {}) };
 }
 
 describe("a hold", () => {

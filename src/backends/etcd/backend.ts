@@ -6,6 +6,7 @@ import type {
   Candidacy,
   Claim,
   Guarantees,
+  Heir,
   Hold,
   Leader,
   Listing,
@@ -20,7 +21,8 @@ import type { CallLimits, EtcdClient, KeyValue } from "./client.js";
 import { EtcdError } from "./client/errors.js";
 import { EtcdHold } from "./hold.js";
 import { Keys } from "./keys.js";
-import { KeyLayout, type Layout, QueueLayout, type CampaignAttempt } from "./layouts.js";
+import { clearTheWay } from "./clear-the-way.js";
+import { KeyLayout, type Layout, type Outcome, QueueLayout, type CampaignAttempt } from "./layouts.js";
 import { LeasePool } from "./lease-pool.js";
 import { listElections } from "./list.js";
 import { observeLeader } from "./observe.js";
@@ -28,6 +30,7 @@ import { releaseClaim } from "./release-claim.js";
 import { EtcdRecords } from "./records.js";
 import type { CandidateKey } from "./candidate-key.js";
 import type { SharedLease } from "./shared-lease.js";
+import type { Stance } from "./stand-aside.js";
 
 /** How keys are laid out: `queue` as etcdctl and Go do, `key` as one key for all. */
 export type EtcdLayout = "queue" | "key";
@@ -99,20 +102,56 @@ export class EtcdBackend implements BackendWithRecords {
     return campaign;
   }
 
-  async #campaign(candidacy: Candidacy, { wait, signal, seen }: CampaignOptions): Promise<Hold | null> {
+  async #campaign(candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null> {
+    const stance: Stance = { vacancy: undefined };
+    for (;;) {
+      const outcome = await this.#attempt(candidacy, options, stance);
+      if (outcome !== "left") return outcome;
+    }
+  }
+
+  /** `"left"`: it gave way to others, and has to join the queue again. */
+  async #attempt(
+    candidacy: Candidacy,
+    { wait, signal, seen }: CampaignOptions,
+    stance: Stance,
+  ): Promise<Hold | null | "left"> {
     const { election, candidate, ttlMs, value, attemptMs } = candidacy;
     const limits: CallLimits = { signal, limitMs: attemptMs };
+    const standBackMs = candidacy.standBackMs ?? (() => 0);
     const key = (leaseHex: string): string => this.#layout.keyName(election, leaseHex);
     const { candidateKey, lease } = await this.#leases.createKey(
       { election, candidate, ttlMs, key, seen },
       limits,
     );
     try {
-      const won = await this.#join({ client: this.#client, candidateKey, lease, value, wait, limits });
+      const { client, clock } = { client: this.#client, clock: this.#clock };
+      const won = await this.#join({
+        client,
+        candidateKey,
+        lease,
+        value,
+        wait,
+        limits,
+        clock,
+        standBackMs,
+        stance,
+      });
       signal.throwIfAborted();
+      if (won === "left") {
+        lease.leave(candidateKey);
+        return "left";
+      }
       if (candidateKey.lost !== undefined) throw candidateKey.lost;
       if (won && candidateKey.token !== undefined)
-        return new EtcdHold(this.#client, candidateKey, candidateKey.token, lease, attemptMs);
+        return new EtcdHold(
+          this.#client,
+          candidateKey,
+          candidateKey.token,
+          lease,
+          attemptMs,
+          (heir, release) => this.#handOver(candidateKey, heir, release),
+        );
       await this.#withdraw(candidateKey, lease);
       return null;
     } catch (error) {
@@ -122,7 +161,14 @@ export class EtcdBackend implements BackendWithRecords {
     }
   }
 
-  async #join(attempt: CampaignAttempt): Promise<boolean> {
+  /** Before the key is removed. A layout, or a role, that does not allow it: then anybody is next. */
+  async #handOver(candidateKey: CandidateKey, heir: Heir, limits: CallLimits): Promise<void> {
+    if (!this.#layout.namesHeirs || candidateKey.identityKey === undefined) return;
+    const { client, clock, keys } = { client: this.#client, clock: this.#clock, keys: this.#keys };
+    await clearTheWay({ client, clock, keys, candidateKey }, heir, limits);
+  }
+
+  async #join(attempt: CampaignAttempt): Promise<Outcome> {
     const { candidateKey } = attempt;
     if (this.#identityKeys)
       candidateKey.identityKey = this.#keys.identity(candidateKey.election, candidateKey.lease);

@@ -7,7 +7,7 @@ import type { Extension } from "../../seam/backend.js";
 import { ConclaveError } from "../../kit/errors.js";
 import type { Stop } from "../../kit/stop.js";
 import type { CombinedTransactions } from "./combined-transactions.js";
-import type { CallLimits, EtcdClient, KeyValue, Operation, Transaction } from "./client.js";
+import type { CallLimits, EtcdClient, KeyValue, Operation, Transaction, WatchEvent } from "./client.js";
 
 export type CandidateKeyState = "waiting" | "held" | "left";
 
@@ -46,6 +46,10 @@ export class CandidateKey implements Stop {
   token: bigint | undefined;
   /** Key that holds the candidate's id; `undefined` where we may not write one. */
   identityKey: string | undefined;
+  /** Key that names the heir, once this leader has written it: removed with the candidate's key. */
+  heirKey: string | undefined;
+  /** Somebody touched the key: a leader is about to hand over, and something is asked of us. */
+  touched = false;
   /** Renewals in a row in which its key was not allowed to be read. */
   denials = 0;
   /** A put was sent: the key may exist, whether or not an answer came. */
@@ -185,11 +189,18 @@ export class CandidateKey implements Stop {
   }
 
   #watch(startRevision: bigint): void {
-    this.#unwatch = this.#client.watch({ key: this.key, startRevision, skip: "puts" }, (notice) => {
-      if (notice.kind === "events") this.lose("its key was deleted");
+    this.#unwatch = this.#client.watch({ key: this.key, startRevision }, (notice) => {
+      if (notice.kind === "events") this.#changed(notice.events);
       // The next renewal reads the key itself, so a deletion during the gap is found then.
       else if (notice.kind === "compacted") this.#watch(notice.revision + 1n);
     });
+  }
+
+  #changed(events: readonly WatchEvent[]): void {
+    if (events.some(({ type }) => type === "delete")) return this.lose("its key was deleted");
+    if (this.state !== "waiting") return; // a value of our own
+    this.touched = true;
+    this.wake();
   }
 
   #tell(): void {
@@ -213,11 +224,11 @@ export function joinOperations(candidateKey: CandidateKey, value: string): Opera
 }
 
 export function removalOf(candidateKey: CandidateKey, token: bigint | undefined): Transaction {
-  const { key, identityKey, lease } = candidateKey;
+  const { key, identityKey, heirKey, lease } = candidateKey;
   const guard =
     token === undefined
       ? ({ target: "lease", key, value: lease } as const)
       : ({ target: "create", key, value: token } as const);
-  const keys = identityKey === undefined ? [key] : [key, identityKey];
+  const keys = [key, identityKey, heirKey].filter((each) => each !== undefined);
   return { when: [guard], then: keys.map((gone) => ({ kind: "delete", key: gone })), otherwise: [] };
 }

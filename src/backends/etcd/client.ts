@@ -61,6 +61,8 @@ export interface RangeAnswer {
 export type Operation =
   | ({ readonly kind: "range" } & RangeRequest)
   | { readonly kind: "put"; readonly key: string; readonly value: string; readonly lease?: bigint }
+  /** Tells whoever watches the key: its value and its lease stay. It must exist. */
+  | { readonly kind: "touch"; readonly key: string }
   | { readonly kind: "delete"; readonly key: string };
 
 /** All compare for equality. With `rangeEnd`: every key in the range, and `0n` means "there is none". */

@@ -1,9 +1,9 @@
 /** The candidate key of a leader, as the law sees it. */
 import type { Reading } from "../../seam/clock.js";
-import type { CallOptions, Extension, Hold, Session } from "../../seam/backend.js";
+import type { CallOptions, Extension, Heir, Hold, ReleaseOptions, Session } from "../../seam/backend.js";
 import type { Stop } from "../../seam/stop.js";
 import { untilAborted } from "../../kit/wait.js";
-import type { EtcdClient } from "./client.js";
+import type { CallLimits, EtcdClient } from "./client.js";
 import type { CandidateKey } from "./candidate-key.js";
 import type { SharedLease } from "./shared-lease.js";
 
@@ -15,6 +15,7 @@ export class EtcdHold implements Hold {
   readonly #candidateKey: CandidateKey;
   readonly #lease: SharedLease;
   readonly #attemptMs: number;
+  readonly #handOver: (heir: Heir, limits: CallLimits) => Promise<void>;
 
   constructor(
     client: EtcdClient,
@@ -22,11 +23,13 @@ export class EtcdHold implements Hold {
     token: bigint,
     lease: SharedLease,
     attemptMs: number,
+    handOver: (heir: Heir, limits: CallLimits) => Promise<void>,
   ) {
     this.#client = client;
     this.#candidateKey = candidateKey;
     this.#lease = lease;
     this.#attemptMs = attemptMs;
+    this.#handOver = handOver;
     this.token = token;
     this.asked = lease.extension.asked;
     this.ttlMs = lease.ttlMs;
@@ -77,7 +80,8 @@ export class EtcdHold implements Hold {
     return this.#handOut(this.#lease.extension);
   }
 
-  release({ signal }: CallOptions): Promise<void> {
+  async release({ signal, heir }: ReleaseOptions): Promise<void> {
+    if (heir !== undefined && !this.#gone) await this.#handOver(heir, { signal, limitMs: this.#attemptMs });
     return this.#lease.remove(this.#candidateKey, signal, this.#attemptMs);
   }
 

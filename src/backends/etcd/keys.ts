@@ -50,6 +50,16 @@ export class Keys {
     return `${this.#root}${IDENTITIES}${hex(lease)}/${name}`;
   }
 
+  /** Whom the leader is about to hand its leadership to. Among the identity keys: whoever may write those may write it. */
+  heir(name: string): string {
+    return `${this.#root}${IDENTITIES}heir/${name}`;
+  }
+
+  /** Who let the others go first at the present vacancy. */
+  turn(name: string): string {
+    return `${this.#root}${IDENTITIES}turn/${name}`;
+  }
+
   /** All keys below the prefix. */
   all(): { readonly key: string; readonly rangeEnd: string } {
     if (this.#root === "") return { key: "\0", rangeEnd: "\0" }; // etcd's way to say "every key"

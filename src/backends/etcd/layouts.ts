@@ -4,12 +4,15 @@
  * changed meanwhile.
  */
 import { ConclaveError } from "../../kit/errors.js";
-import { untilAborted } from "../../kit/wait.js";
+import { sleep, untilAborted } from "../../kit/wait.js";
+import type { Clock } from "../../seam/clock.js";
 import type { CallLimits, EtcdClient, KeyValue, Transaction } from "./client.js";
 import { candidateId, hex, type Keys } from "./keys.js";
 import { type CandidateKey, joinOperations, removalOf } from "./candidate-key.js";
 import type { SharedLease } from "./shared-lease.js";
+import { heed } from "./clear-the-way.js";
 import { PredecessorWatch } from "./predecessor-watch.js";
+import { standAside, type Stance } from "./stand-aside.js";
 
 export interface CampaignAttempt {
   readonly client: EtcdClient;
@@ -18,13 +21,22 @@ export interface CampaignAttempt {
   readonly value: string;
   readonly wait: boolean;
   readonly limits: CallLimits;
+  readonly clock: Clock;
+  /** How long this candidate leaves a vacancy to others. */
+  readonly standBackMs: () => number;
+  /** The same for all attempts of a campaign. */
+  readonly stance: Stance;
 }
+
+/** `true`: this candidate leads. `false`, only without waiting: another one does. `"left"`: it gave way, and has to join again. */
+export type Outcome = boolean | "left";
 
 export interface Layout {
   readonly succession: "fifo" | "unordered";
+  /** Whether a leader can say who shall be next. */
+  readonly namesHeirs: boolean;
   keyName(election: string, leaseHex: string): string;
-  /** `true`: this candidate leads. `false`, only without waiting: another one does. */
-  campaign(attempt: CampaignAttempt): Promise<boolean>;
+  campaign(attempt: CampaignAttempt): Promise<Outcome>;
   /** Where to look for the leader. */
   leaderRange(election: string): { readonly key: string; readonly rangeEnd?: string };
   /** The election that a key belongs to; `undefined` if it is no candidate's. */
@@ -36,6 +48,7 @@ export interface Layout {
 /** `<name>/<hex lease>`, lowest create revision leads: Go's `concurrency.Election`, `etcdctl elect`, `etcdctl lock`. */
 export class QueueLayout implements Layout {
   readonly succession = "fifo";
+  readonly namesHeirs = true;
   readonly #keys: Keys;
 
   constructor(keys: Keys) {
@@ -58,28 +71,40 @@ export class QueueLayout implements Layout {
     return candidateId(this.#keys.queue(election).key, kv);
   }
 
-  async campaign(attempt: CampaignAttempt): Promise<boolean> {
+  async campaign(attempt: CampaignAttempt): Promise<Outcome> {
     if (!attempt.wait) return this.#tryEnter(attempt);
     const watch = new PredecessorWatch(attempt.client, attempt.candidateKey, attempt.limits.signal);
     try {
-      await this.#await(attempt, watch);
-      return true;
+      return (await this.#await(attempt, watch)) ?? true;
     } finally {
       watch.end();
     }
   }
 
-  async #await(attempt: CampaignAttempt, watch: PredecessorWatch): Promise<void> {
-    const { candidateKey, lease, limits } = attempt;
+  async #await(attempt: CampaignAttempt, watch: PredecessorWatch): Promise<"left" | undefined> {
+    const { client, candidateKey, lease, limits } = attempt;
+    const waiting = { client, candidateKey, keys: this.#keys };
     let predecessor = await this.#enter(attempt);
+    let last = predecessor;
     const queue = this.#keys.queue(candidateKey.election);
     while (predecessor !== undefined) {
+      last = predecessor;
       this.leaderId(candidateKey.election, predecessor);
       candidateKey.seenAhead(predecessor);
       await watch.untilChanged(predecessor);
       if (!lease.isFresh) await untilAborted(limits.signal, lease.fresh());
+      if (candidateKey.touched) {
+        candidateKey.touched = false;
+        if ((await heed(waiting, limits)) === "left") return "left";
+      }
       predecessor = await lease.predecessorLookup.find(candidateKey, candidateKey.token!, queue, limits);
     }
+    if (last === undefined || attempt.standBackMs() <= 0) return undefined;
+    const outcome = await standAside(waiting, last, attempt.stance, limits);
+    if (outcome === "left") return "left";
+    if (outcome === "changed")
+      await lease.predecessorLookup.find(candidateKey, candidateKey.token!, queue, limits);
+    return undefined;
   }
 
   /** Joins the queue and reads the predecessor in the same transaction; `undefined`: there is none, we lead. */
@@ -148,6 +173,7 @@ export class QueueLayout implements Layout {
 /** One key, created if absent, under a lease, as hand-written programs do. The fastest candidate leads next. */
 export class KeyLayout implements Layout {
   readonly succession = "unordered";
+  readonly namesHeirs = false;
   readonly #keys: Keys;
 
   constructor(keys: Keys) {
@@ -170,7 +196,7 @@ export class KeyLayout implements Layout {
     return hex(kv.lease);
   }
 
-  async campaign(attempt: CampaignAttempt): Promise<boolean> {
+  async campaign(attempt: CampaignAttempt): Promise<Outcome> {
     const watch = new PredecessorWatch(attempt.client, attempt.candidateKey, attempt.limits.signal);
     try {
       return await this.#campaign(attempt, watch);
@@ -200,7 +226,11 @@ export class KeyLayout implements Layout {
       candidateKey.seenAhead(holder);
       if (holder.lease === candidateKey.lease) await removeLeftover({ client, candidateKey, limits }, holder);
       else if (!wait) return false;
-      else await watch.untilChanged(holder);
+      else {
+        await watch.untilChanged(holder);
+        const standBackMs = attempt.standBackMs();
+        if (standBackMs > 0) await sleep(attempt.clock, standBackMs, limits.signal);
+      }
     }
   }
 }

@@ -173,7 +173,7 @@ export class SharedLease implements Session {
     // With the token unknown, the put itself may still be on its way.
     if (candidateKey.sent && candidateKey.token === undefined && candidateKey.lost === undefined)
       this.#abandon(candidateKey);
-    else this.#leave(candidateKey);
+    else this.leave(candidateKey);
   }
 
   /** The store answered a write with "no such lease". */
@@ -282,7 +282,8 @@ export class SharedLease implements Session {
     this.#orphans.add(candidateKey, from);
   }
 
-  #leave(candidateKey: CandidateKey): void {
+  /** The key is certainly not in the store any more. */
+  leave(candidateKey: CandidateKey): void {
     candidateKey.leave();
     this.forget(candidateKey);
   }

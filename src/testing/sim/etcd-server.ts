@@ -204,8 +204,7 @@ export class EtcdServer {
     for (const operation of operations) this.#checkLease(operation);
     const results = operations.map((operation) => {
       if (operation.kind === "range") return { kvs: this.#range(operation) };
-      const change =
-        operation.kind === "put" ? this.#put(operation, next) : this.#delete(operation.key, next);
+      const change = this.#write(operation, next);
       if (change !== null) changes.push(change);
       return { kvs: [] };
     });
@@ -226,6 +225,14 @@ export class EtcdServer {
     // Keys that do not exist have revision 0 and lease 0.
     if (kvs.length === 0) return value === 0n;
     return kvs.every((kv) => valueOf(kv, target) === value);
+  }
+
+  #write(operation: Exclude<Operation, { kind: "range" }>, revision: bigint): WatchEvent | null {
+    if (operation.kind === "delete") return this.#delete(operation.key, revision);
+    if (operation.kind === "put") return this.#put(operation, revision);
+    const kv = this.#kvs.get(operation.key);
+    if (kv === undefined) throw new EtcdError("permanent", "invalid", "etcdserver: key not found");
+    return this.#put(kv, revision);
   }
 
   #put(put: { key: string; value: string; lease?: bigint }, revision: bigint): WatchEvent {

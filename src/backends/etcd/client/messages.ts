@@ -62,6 +62,9 @@ function writeOperation(writer: Writer, operation: Operation): void {
     case "put":
       writer.message(2, () => writePut(writer, operation.key, operation.value, operation.lease));
       break;
+    case "touch":
+      writer.message(2, () => writer.text(1, operation.key).bool(5, true).bool(6, true)); // ignore_value, ignore_lease
+      break;
     case "delete":
       writer.message(3, () => writer.text(1, operation.key));
   }
