@@ -85,6 +85,15 @@ export class Cli {
 
   /** The first line of stdout that fits, now or later. */
   line(fits: RegExp | ((line: string) => boolean)): Promise<string> {
+    return this.#first(this.out, fits);
+  }
+
+  /** The first line of stderr that fits, now or later. */
+  errLine(fits: RegExp): Promise<string> {
+    return this.#first(this.err, fits);
+  }
+
+  #first(lines: readonly string[], fits: RegExp | ((line: string) => boolean)): Promise<string> {
     const test = fits instanceof RegExp ? (line: string): boolean => fits.test(line) : fits;
     return new Promise((resolve, reject) => {
       const finish = (settle: () => void): void => {
@@ -97,7 +106,7 @@ export class Cli {
         finish(() => reject(new Error(`${why} without a line like ${String(fits)}; it said:\n${said}`)));
       };
       const look = (): void => {
-        const found = this.out.find(test);
+        const found = lines.find(test);
         if (found !== undefined) finish(() => resolve(found));
         else if (this.#exited) fail("it ended");
       };
