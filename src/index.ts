@@ -25,6 +25,7 @@ export type {
   Claim,
   Eviction,
   Extension,
+  Forgotten,
   Guarantees,
   Heir,
   Hold,

@@ -24,6 +24,7 @@ import type {
   Candidacy,
   Claim,
   Eviction,
+  Forgotten,
   Guarantees,
   Hold,
   Leader,
@@ -60,6 +61,7 @@ class BothBackend implements Backend {
   readonly records: RecordStore | undefined;
   readonly list?: (options: CallOptions) => Promise<Listing>;
   readonly release?: (claim: Claim, options: CallOptions) => Promise<"released" | "not-held">;
+  readonly forget?: (election: string, options: CallOptions) => Promise<Forgotten>;
   readonly evict?: (claim: Claim, options: CallOptions) => Promise<Eviction | "not-held">;
   readonly #a: Backend;
   readonly #b: Backend;
@@ -79,6 +81,7 @@ class BothBackend implements Backend {
     if (b.list) this.list = (call) => b.list!(call);
     // Whoever succeeds needs both leases, and the one in `b` is waited out.
     if (b.evict) this.evict = (claim, call) => b.evict!(claim, call);
+    if (a.forget && b.forget) this.forget = (election, call) => forgetBoth(a, b, election, call);
     if (b.release) this.release = (claim, call) => this.#releaseClaim(claim, call);
   }
 
@@ -196,4 +199,12 @@ function guaranteesOf(a: Guarantees, b: Guarantees): Guarantees {
     succession: "unordered",
     ttl: { minMs: Math.max(a.ttl.minMs, b.ttl.minMs), stepMs: Math.max(a.ttl.stepMs, b.ttl.stepMs) },
   };
+}
+
+/** Nothing is removed from the second store before the first one has nothing in use. */
+async function forgetBoth(a: Backend, b: Backend, election: string, call: CallOptions): Promise<Forgotten> {
+  const first = await a.forget!(election, call);
+  if (first === "in-use") return first;
+  const second = await b.forget!(election, call);
+  return second === "removed" ? first : second;
 }

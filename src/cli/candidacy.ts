@@ -92,6 +92,11 @@ export function candidateId(flag: string | undefined): string {
   return flag ?? (CONCLAVE_ID || INSTANCE_ID || POD_NAME || hostname() || "candidate");
 }
 
+/** Candidates of the command line can be asked to resign, honour pauses and write their terms down, where the store keeps records. */
+export function operated({ records }: Backend): { readonly controls: boolean; readonly history: boolean } {
+  return { controls: records !== undefined, history: records !== undefined };
+}
+
 /** A candidate as the flags say, on a backend that stays the caller's unless `closeBackend`. */
 export function newCandidate(
   name: string,
@@ -111,6 +116,7 @@ export function newCandidate(
     renewDeadlineMs: options.renewDeadline,
     maxTermMs: options.maxTerm,
     allowUnfenced: options.allowUnfenced,
+    ...operated(backend),
   });
 }
 

@@ -15,7 +15,7 @@ import { errorFields } from "../terminal/lines.js";
 import type { LogFormat } from "../terminal/log.js";
 import { addRunnerOptions, countOption, durationOption } from "./options.js";
 import { clockTime, output } from "../terminal/output.js";
-import { addLastWillOption, candidateId, lastWillOf } from "./candidacy.js";
+import { addLastWillOption, candidateId, lastWillOf, operated } from "./candidacy.js";
 import type { LastWillOptions } from "./candidacy.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
@@ -122,6 +122,7 @@ async function cron(pattern: string, name: string, words: string[], options: Cro
   const job = await CronJob.open({ command, watchdogs, passEnv: new Set(options.passEnv) });
   await using replica = await schedule({
     ...settings(options),
+    ...operated(store.backend),
     name,
     cron: timetable,
     backend: store.backend,

@@ -5,16 +5,20 @@ import { addDemo, addDemoNode } from "./demo.js";
 import { addEvict } from "./evict.js";
 import { addExec } from "./exec.js";
 import { EXIT, exitCodeOf, failureLine } from "../terminal/failure.js";
+import { addForget } from "./forget.js";
+import { addHistory } from "./history.js";
 import { addLastWill } from "./last-will.js";
 import { addLeader } from "./leader.js";
 import { addLock } from "./lock.js";
 import { addObserve } from "./observe.js";
+import { addPause } from "./pause.js";
 import { printable } from "../kit/printable.js";
 import { output } from "../terminal/output.js";
+import { addResign } from "./resign.js";
 import { addRun } from "./run.js";
 import { redact } from "../terminal/secrets.js";
 import { addServe } from "./serve.js";
-import { addStatus } from "./status.js";
+import { addList, addStatus } from "./status.js";
 import { addStoreCommands } from "./store-commands.js";
 import { similarFlag } from "./suggest.js";
 import { version } from "./version.js";
@@ -28,9 +32,14 @@ Examples:
   $ conclave exec mailer -- ./mailer.sh    run a command while leading
   $ conclave leader mailer --json          who leads?
   $ conclave status                        all elections here, and who leads them
+  $ conclave list                          the same, with the changes of leader that are known
   $ conclave observe --watch               the same, as a table that is drawn again
   $ conclave lock deploy -- ./deploy.sh    one at a time
+  $ conclave history mailer                the last terms: who, how long, why they ended
+  $ conclave resign mailer                 ask the leader to resign
+  $ conclave pause mailer                  nobody new is elected, until: conclave unpause mailer
   $ conclave evict mailer                  end the term of a leader that hangs
+  $ conclave forget old-job                remove what an abandoned election left
   $ conclave serve mailer --ui             the same over HTTP, and as a page
 
 Without --backend elections live in files of this user on this machine, and machines do not compete with each other.
@@ -87,11 +96,16 @@ function build(done: (code: number) => void): Command {
   addExec(program, done);
   addLeader(program, done);
   addStatus(program, done);
+  addList(program, done);
   addObserve(program, done);
   addLock(program, done);
   addCron(program, done);
   addServe(program, done);
+  addHistory(program, done);
+  addResign(program, done);
+  addPause(program, done);
   addEvict(program, done);
+  addForget(program, done);
   addLastWill(program, done);
   addStoreCommands(program, done);
   addDemo(program, done);

@@ -1,16 +1,22 @@
 import type { Command } from "commander";
-import { Election } from "../election/election.js";
+import { HISTORY, readHistory } from "../control/history.js";
+import type { TermHistory } from "../control/history.js";
+import { CONTROL } from "../control/record.js";
+import type { Election } from "../election/election.js";
 import { systemClock } from "../kit/clock.js";
 import { describe } from "../kit/errors.js";
+import { recordOwner } from "../kit/names.js";
+import { bounded } from "../kit/wait.js";
 import type { Leader } from "../seam/backend.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import { errorLine, leaderLine } from "../terminal/lines.js";
 import { output } from "../terminal/output.js";
 import { redact } from "../terminal/secrets.js";
 import { tableLines } from "../terminal/table.js";
+import { ATTEMPT_MS, controlsIn, reader } from "./controls.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, listed, openStore } from "./store.js";
-import type { StoreOptions } from "./store.js";
+import type { Store, StoreOptions } from "./store.js";
 
 interface StatusOptions extends StoreOptions {
   readonly json?: boolean;
@@ -20,6 +26,10 @@ interface StatusOptions extends StoreOptions {
 interface Answer {
   readonly name: string;
   readonly leader: Leader | null;
+  /** Whether operators have paused it; `undefined`: the store keeps no records, or they cannot be read. */
+  readonly paused?: boolean | undefined;
+  /** What its leaders have recorded; `undefined`: nothing, or it was not asked for. */
+  readonly history?: TermHistory | undefined;
   /** Why it could not be asked. */
   readonly error?: unknown;
 }
@@ -33,8 +43,37 @@ Examples:
   $ conclave status nightly-bill mailer --json
   $ conclave status --lock-dir /var/lib/billing
 
-Asks once and ends; "conclave observe --watch" goes on.
+Asks once and ends; "conclave observe --watch" goes on. "(paused)": nobody new is elected, see "conclave pause --help".
 Exit codes: 0 every election was asked; 2 bad usage; 3 the store, or an election in it, could not be asked; 4 any other fault.`;
+
+const LIST_HELP = `
+Examples:
+  $ conclave list
+  $ conclave list --json
+
+As "conclave status", and what leaders have recorded: CHANGES is how often leadership went to another candidate (where
+leaders keep a history, as those of this program do). Elections without a candidate are listed as long as the store has
+anything of theirs; "conclave forget" removes that.
+Exit codes: 0 every election was asked; 2 bad usage; 3 the store, or an election in it, could not be asked; 4 any other fault.`;
+
+export function addList(program: Command, done: (code: number) => void): void {
+  const command = program
+    .command("list")
+    .summary("all elections: who leads, since when, how many changes")
+    .description(
+      "Lists the elections of a store: who leads each, since when, and how often leadership changed.",
+    )
+    .argument("[NAME...]", "the elections; all that the store lists if none is named");
+  addStoreOptions(command)
+    .option(
+      "--json",
+      "one JSON object a line: event, at, election, candidate, token, value, since, paused, terms, changes",
+    )
+    .addHelpText("after", LIST_HELP)
+    .action(async (names: readonly string[], options: StatusOptions) =>
+      done(await status(names, options, true)),
+    );
+}
 
 export function addStatus(program: Command, done: (code: number) => void): void {
   const command = program
@@ -48,52 +87,94 @@ export function addStatus(program: Command, done: (code: number) => void): void 
     .action(async (names: readonly string[], options: StatusOptions) => done(await status(names, options)));
 }
 
-async function status(names: readonly string[], options: StatusOptions): Promise<number> {
+async function status(names: readonly string[], options: StatusOptions, histories = false): Promise<number> {
   if (new Set(names).size !== names.length) throw new UsageError("the same election is named twice");
   const store = await openStore(options);
   await using _backend = store.backend;
   using stop = stopOnSignals();
   const { signal } = stop;
-  const chosen = names.length > 0 ? names : await listed(store, signal);
-  const elections = chosen.map((name) => new Election({ name, backend: store.backend, allowUnfenced: true }));
-  const answers = await asked(elections, signal);
+  const chosen = names.length > 0 ? names : await known(store, signal);
+  const elections = chosen.map((name) => reader(store.backend, name));
+  const answers = await asked(elections, histories, signal);
   const out = output();
   if (options.json === true) for (const answer of answers) out.line(JSON.stringify(lineOf(answer)));
   else if (answers.length === 0) out.line(`there is no election in ${store.where}`);
-  else for (const line of table(answers)) out.line(line);
+  else for (const line of table(answers, histories)) out.line(line);
   return answers.some(({ error }) => error !== undefined) ? EXIT.unreachable : EXIT.ok;
 }
 
-async function asked(elections: readonly Election[], signal: AbortSignal): Promise<Answer[]> {
+/** Those that the store lists, and those it has only records of: a paused one may have no candidate. */
+async function known(store: Store, signal: AbortSignal): Promise<readonly string[]> {
+  const names = new Set(await listed(store, signal));
+  const { records } = store.backend;
+  if (records?.list === undefined) return [...names];
+  const found = await bounded(systemClock, ATTEMPT_MS, signal, "listing the records", (limited) =>
+    records.list!({ signal: limited }),
+  );
+  for (const key of found.names) {
+    const name = recordOwner(CONTROL, key) ?? recordOwner(HISTORY, key);
+    if (name !== undefined) names.add(name);
+  }
+  return [...names].sort();
+}
+
+async function asked(
+  elections: readonly Election[],
+  histories: boolean,
+  signal: AbortSignal,
+): Promise<Answer[]> {
   const answers: Answer[] = [];
   for (let begin = 0; begin < elections.length; begin += AT_ONCE) {
     const some = elections.slice(begin, begin + AT_ONCE);
-    answers.push(...(await Promise.all(some.map((election) => ask(election, signal)))));
+    answers.push(...(await Promise.all(some.map((election) => ask(election, histories, signal)))));
   }
   return answers;
 }
 
-async function ask(election: Election, signal: AbortSignal): Promise<Answer> {
-  const { name } = election;
+async function ask(election: Election, histories: boolean, signal: AbortSignal): Promise<Answer> {
+  const { name, backend } = election;
   await using _election = election;
+  const { records } = backend;
+  // What records say is an addition: without them the answer is who leads.
+  const controls =
+    records &&
+    controlsIn(records, name)
+      .read({ signal })
+      .catch(() => undefined);
+  const history = records && histories ? readHistory(backend, name, { signal }).catch(() => null) : undefined;
   try {
-    return { name, leader: await election.leader({ signal }) };
+    const leader = await election.leader({ signal });
+    const paused = await controls;
+    return {
+      name,
+      leader,
+      paused: paused && paused.pause !== null,
+      history: (await history) ?? undefined,
+    };
   } catch (error) {
     if (signal.aborted) throw error;
     return { name, leader: null, error };
   }
 }
 
-function lineOf({ name, leader, error }: Answer): object {
-  return error === undefined ? leaderLine(name, leader) : errorLine(name, null, null, error);
+function lineOf({ name, leader, paused, history, error }: Answer): object {
+  if (error !== undefined) return errorLine(name, null, null, error);
+  return {
+    ...leaderLine(name, leader),
+    since: leader?.since ?? null,
+    ...(paused !== undefined && { paused }),
+    ...(history !== undefined && { terms: history.recorded, changes: history.changes }),
+  };
 }
 
-function table(answers: readonly Answer[]): string[] {
-  const rows = answers.map(({ name, leader, error }) => ({
+function table(answers: readonly Answer[], histories: boolean): string[] {
+  const rows = answers.map(({ name, leader, paused, history, error }) => ({
     election: name,
     leader: error === undefined ? (leader?.candidate ?? null) : undefined,
+    paused: paused === true,
     token: leader?.token.toString() ?? null,
     since: leader?.since ?? null,
+    ...(histories && { changes: history?.changes ?? null }),
     trouble: error === undefined ? null : redact(describe(error)),
   }));
   return tableLines(rows, systemClock.wall(), {

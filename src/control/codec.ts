@@ -53,6 +53,9 @@ export interface Controls {
 
 export const NO_CONTROLS: Controls = { pause: null, request: null, answer: null, more: {} };
 
+/** What is left of a record that was to be removed, in a store that can remove none. */
+export const EMPTY = "{}";
+
 const FORMAT = 1;
 const LARGEST_TEXT = 16 * 1024;
 const LONGEST_DETAIL = 500;

@@ -12,6 +12,7 @@ import { systemClock } from "../kit/clock.js";
 import { ConclaveError } from "../kit/errors.js";
 import { recordKey } from "../kit/names.js";
 import { recordsOf } from "../kit/records.js";
+import { EMPTY } from "./codec.js";
 import { parseToken } from "../kit/token.js";
 import { bounded, sleep } from "../kit/wait.js";
 
@@ -51,7 +52,7 @@ const LONGEST_DETAIL = 200;
 const MOST_RACES = 20;
 const ATTEMPT_MS = 5_000;
 
-const EMPTY: TermHistory = { terms: [], recorded: 0, changes: 0 };
+const NO_HISTORY: TermHistory = { terms: [], recorded: 0, changes: 0 };
 
 /** The last terms of an election whose leaders record them (`history: true`); `null`: none has. */
 export async function readHistory(
@@ -83,7 +84,9 @@ export class HistoryRecord {
 
   async read(options: CallOptions): Promise<TermHistory | null> {
     const entry = await this.#read(options.signal);
-    return entry === null ? null : decodeHistory(entry.record, this.#options.election);
+    return entry === null || entry.record === EMPTY
+      ? null
+      : decodeHistory(entry.record, this.#options.election);
   }
 
   /** Writes what is known of a term, in the place of what was. To do it twice is to do it once. */
@@ -91,7 +94,8 @@ export class HistoryRecord {
     const { records, clock, election } = this.#options;
     for (let race = 0; race < MOST_RACES; race++) {
       const entry = await this.#read(signal);
-      const before = entry === null ? EMPTY : decodeHistory(entry.record, election);
+      const before =
+        entry === null || entry.record === EMPTY ? NO_HISTORY : decodeHistory(entry.record, election);
       const text = encodeHistory(withTerm(before, term));
       const expected = entry?.version ?? null;
       const written = await this.#bounded("writing", signal, (s) =>

@@ -11,7 +11,7 @@ import type { Entry, RecordStore } from "../seam/table.js";
 import { ConclaveError } from "../kit/errors.js";
 import { recordKey } from "../kit/names.js";
 import { bounded, sleep } from "../kit/wait.js";
-import { decodeControls, encodeControls, NO_CONTROLS } from "./codec.js";
+import { decodeControls, EMPTY, encodeControls, NO_CONTROLS } from "./codec.js";
 import type { Controls } from "./codec.js";
 
 /** First part of the record's key: `control.<election>`. */
@@ -85,7 +85,9 @@ export class ControlRecord {
   }
 
   #decode(entry: Entry | null): Controls {
-    return entry === null ? NO_CONTROLS : decodeControls(entry.record, this.election);
+    return entry === null || entry.record === EMPTY
+      ? NO_CONTROLS
+      : decodeControls(entry.record, this.election);
   }
 
   #read(signal: AbortSignal): Promise<Entry | null> {

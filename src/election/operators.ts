@@ -14,8 +14,11 @@ import type { CallOptions } from "../seam/backend.js";
 import { handOver, heirOf } from "./transfer.js";
 import type { Transferring } from "./transfer.js";
 
-/** A read that is younger than this counts for the grant that follows it: a pause takes effect as much later. */
-const FRESH_MS = 500;
+/**
+ * A read that is younger than this counts for the grant that follows it, so that
+ * a candidate that is elected at once asks once. A pause takes effect as much later.
+ */
+const FRESH_MS = 50;
 /** A store that does not push is not read more often than this. */
 const LEAST_POLL_MS = 500;
 

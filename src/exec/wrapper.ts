@@ -143,6 +143,9 @@ export class Wrapper {
         const ending = await this.#runCommand(term, watchdog);
         this.#say(ending);
         if (ending.kind === "unguarded" || ending.stopped !== null) return this.#lost(ending, term);
+        // Asked to resign: the command was ended by us, whatever its exit code says.
+        if (term.signal.aborted && forwarder.status === undefined)
+          return { kind: "lost", why: "the leader was asked to resign" };
         if (policy.onExit !== "restart" || forwarder.status !== undefined) {
           return { kind: "done", status: ending.status };
         }
@@ -181,12 +184,21 @@ export class Wrapper {
       notices,
     });
     forwarder.attach((signal) => running.signal(signal));
-    // Lost: a successor may lead already.
-    const unlink = onAbort(term.signal, () => running.kill());
+    const unlink = onAbort(term.signal, () => this.#endCommand(term, running));
     const ending = await running.ended;
     unlink();
     forwarder.detach(ending.kind === "ended" ? ending.signal : null);
     return ending;
+  }
+
+  /** Lost: a successor may lead already. Asked to resign: the lease is renewed meanwhile, and the command has its grace. */
+  #endCommand(term: Term, running: ReturnType<typeof runCommand>): void {
+    if (!term.held) return running.kill();
+    const { notes, stopBudget } = this.#options;
+    notes.note("asked to resign: SIGTERM to the command, SIGKILL follows");
+    running.signal("SIGTERM");
+    const timer = systemClock.after(stopBudget.graceMs, () => running.kill());
+    void running.ended.then(() => timer.cancel());
   }
 
   async #pause(delayMs: number, term: Term): Promise<void> {

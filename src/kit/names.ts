@@ -5,6 +5,8 @@ import { invalid } from "./errors.js";
 
 const LONGEST_NAME = 200;
 const LONGEST_ID = 100;
+/** In the place of a name that is too long for its record's key. */
+const DIGEST = /^sha256-[0-9a-f]{64}$/;
 /** With its random part, whoever made it. */
 const LONGEST_CANDIDATE = 200;
 const LONGEST_VALUE_BYTES = 16 * 1024;
@@ -78,4 +80,10 @@ export function recordKey(kind: string, name: string): string {
   const key = `${kind}.${checkName(name)}`;
   if (key.length <= LONGEST_NAME) return key;
   return `${kind}.sha256-${createHash("sha256").update(name).digest("hex")}`;
+}
+
+/** The election that a record of this kind belongs to, by its key; `undefined`: it is another record, or cannot be told. */
+export function recordOwner(kind: string, key: string): string | undefined {
+  const name = key.startsWith(`${kind}.`) ? key.slice(kind.length + 1) : undefined;
+  return name === undefined || name.length === 0 || DIGEST.test(name) ? undefined : name;
 }

@@ -10,6 +10,7 @@ import type {
   Candidacy,
   Claim,
   Eviction,
+  Forgotten,
   Guarantees,
   Hold,
   Leader,
@@ -27,6 +28,7 @@ import type { RecordBackendOptions } from "./backend-options.js";
 import { RecordHold } from "./hold.js";
 import type { LeaseRecord } from "./lease.js";
 import { acquiring, EVICTED_HOLDER, isFree, decideTakeover, leaderFromRecord, untilSilent } from "./lease.js";
+import { forgetLease } from "./forget.js";
 import { LeaseReader } from "./lease-reader.js";
 import { evictClaim, releaseClaim } from "./release-claim.js";
 import { StandBack } from "./stand-back.js";
@@ -167,6 +169,10 @@ class RecordBackend implements BackendWithRecords {
 
   evict(claim: Claim, options: CallOptions): Promise<Eviction | "not-held"> {
     return evictClaim(this.#leases, claim, options);
+  }
+
+  forget(election: string, options: CallOptions): Promise<Forgotten> {
+    return forgetLease({ store: this.#leases, reads: this.#reads, clock: this.#clock }, election, options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -4,7 +4,7 @@ import type { LeaseRecord } from "./lease.js";
 import { checkedEntry } from "./lease.js";
 
 export function checkedLeases(store: RecordStore<LeaseRecord>): RecordStore<LeaseRecord> {
-  const { watch, abandoned, list } = store;
+  const { watch, abandoned, list, remove } = store;
   return {
     read: async (key, options) => {
       const entry = await store.read(key, options);
@@ -16,6 +16,7 @@ export function checkedLeases(store: RecordStore<LeaseRecord>): RecordStore<Leas
         watch.call(store, key, (entry) => wake(entry && checkedEntry(entry)), options),
     }),
     ...(abandoned && { abandoned: (key, version, options) => abandoned.call(store, key, version, options) }),
+    ...(remove && { remove: (key, expected, options) => remove.call(store, key, expected, options) }),
     ...(list && { list: (options) => list.call(store, options) }),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };

@@ -89,7 +89,7 @@ function decodeToken(token: unknown): bigint | null | undefined {
 export function textLeases(store: RecordStore): RecordStore<LeaseRecord> {
   const decode = (entry: Entry): Entry<LeaseRecord> => ({ ...entry, record: decodeLease(entry.record) });
   const decoded = (entry: Entry | null): Entry<LeaseRecord> | null => (entry === null ? null : decode(entry));
-  const { watch, abandoned, list } = store;
+  const { watch, abandoned, list, remove } = store;
   return {
     read: async (key, options) => decoded(await store.read(key, options)),
     write: async (key, expected, record, options) =>
@@ -98,6 +98,7 @@ export function textLeases(store: RecordStore): RecordStore<LeaseRecord> {
       watch: (key, wake, options) => watch.call(store, key, (entry) => wake(entry && decode(entry)), options),
     }),
     ...(abandoned && { abandoned: (key, version, options) => abandoned.call(store, key, version, options) }),
+    ...(remove && { remove: (key, expected, options) => remove.call(store, key, expected, options) }),
     ...(list && { list: (options) => list.call(store, options) }),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };

@@ -206,6 +206,14 @@ export interface Listing {
   readonly complete: boolean;
 }
 
+/**
+ * What became of an election that is to be forgotten. `removed`: the store has
+ * nothing of it any more. `kept`: a vacated record stays, since without it tokens
+ * could begin anew. `in-use`: somebody leads it, campaigns in it as far as the
+ * store shows, or has just written; nothing was removed.
+ */
+export type Forgotten = "removed" | "kept" | "in-use";
+
 /** A store for elections. Implemented by each store, used by the law alone. */
 export interface Backend extends AsyncDisposable {
   readonly name: string;
@@ -249,6 +257,12 @@ export interface Backend extends AsyncDisposable {
    * begun, or listed although it has had no candidate for long.
    */
   list?(options: CallOptions): Promise<Listing>;
+  /**
+   * Removes what an abandoned election left, leases and queues, not its
+   * {@link records}. Never harms a leader or a candidate, and never lets a later
+   * token be lower than an earlier one. Absent where nothing is kept.
+   */
+  forget?(election: string, options: CallOptions): Promise<Forgotten>;
   /**
    * Tells of settings of the store under which leaderships can be lost or
    * granted twice, each once, to the first listener, also those found before.

@@ -63,6 +63,12 @@ export interface RecordStore<R = string> extends AsyncDisposable {
    * Asked several times a second while waiting: it must be cheap.
    */
   abandoned?(key: string, version: bigint, options: CallOptions): Promise<boolean>;
+  /**
+   * Removes the record if its current version is `expected`; `false`: it is not,
+   * and nothing was removed. Versions rise over a removal, too: whoever writes the
+   * record anew gets a higher one. A store that cannot see to that has no `remove`.
+   */
+  remove?(key: string, expected: bigint, options: CallOptions): Promise<boolean>;
   /** The keys there are records of, at most ten thousand. Absent where the store cannot tell. */
   list?(options: CallOptions): Promise<Listing>;
 }

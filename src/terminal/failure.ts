@@ -11,6 +11,8 @@ export const EXIT = {
   unreachable: 3,
   /** Anything else: a fault that nobody foresaw, or output that could not be written. It says nothing about who leads. */
   fault: 4,
+  /** What was asked for has been written down, but nobody had done it in time. */
+  late: 5,
 } as const;
 
 /** The command line does not make sense. */

@@ -9,8 +9,10 @@ export interface TableRow {
   readonly token: string | null;
   /** Epoch milliseconds; `null`: not known. */
   readonly since: number | null;
-  /** Seen since it was watched; without it there is no such column. */
-  readonly changes?: number;
+  /** Operators have paused it: nobody new is elected. */
+  readonly paused?: boolean;
+  /** Changes of leader that are known; `null`: none is. Without it there is no such column. */
+  readonly changes?: number | null;
   /** The store could not be asked. */
   readonly trouble: string | null;
 }
@@ -42,8 +44,8 @@ export function tableLines(
   return shown.map((line) => cut(line.trimEnd(), size.columns));
 }
 
-function cellsOf({ election, leader, token, since, changes }: TableRow, now: number): string[] {
-  const who = leader === undefined ? "?" : (leader ?? "nobody");
+function cellsOf({ election, leader, paused, token, since, changes }: TableRow, now: number): string[] {
+  const who = `${leader === undefined ? "?" : (leader ?? "nobody")}${paused === true ? " (paused)" : ""}`;
   const when = since === null ? "" : `${clockTime(since, false)} (${elapsed(now - since)})`;
   return [election, who, token ?? "", when, String(changes ?? "")].map(printable);
 }

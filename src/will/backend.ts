@@ -61,13 +61,14 @@ export async function withLastWill(backend: Backend, options: WillOptions): Prom
 }
 
 function forwarded(backend: Backend): Omit<Backend, typeof Symbol.asyncDispose | "campaign" | "onWarning"> {
-  const { name, guarantees, timing, records, list, release, evict } = backend;
+  const { name, guarantees, timing, records, list, release, evict, forget } = backend;
   return {
     ...{ name, guarantees, timing, records },
     observe: (election, options) => backend.observe(election, options),
     ...(release && { release: (claim, options) => release.call(backend, claim, options) }),
     ...(evict && { evict: (claim, options) => evict.call(backend, claim, options) }),
     ...(list && { list: (options) => list.call(backend, options) }),
+    ...(forget && { forget: (election, options) => forget.call(backend, election, options) }),
   };
 }
 

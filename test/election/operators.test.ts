@@ -149,8 +149,8 @@ describe("while an election is paused", () => {
     const elected: Term[] = [];
     b.on("elected", ({ term }) => elected.push(term));
     void b.run(working);
-    // It waits: from here on it looks at the pause when it is granted.
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    // It has waited longer than the look before its campaign counts: it looks again when it is granted.
+    await new Promise((resolve) => setTimeout(resolve, 100));
     const record = controlsOf(backend);
     await pause(record, true);
     expect(first.held).toBe(true);

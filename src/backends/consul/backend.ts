@@ -5,6 +5,7 @@ import type {
   CampaignOptions,
   Candidacy,
   Claim,
+  Forgotten,
   Guarantees,
   Hold,
   Leader,
@@ -19,7 +20,7 @@ import { bounded, onAbort } from "../../kit/wait.js";
 import type { CallLimits, ConsulClient } from "./client.js";
 import type { CandidateLock } from "./candidate-lock.js";
 import { ConsulHold } from "./hold.js";
-import { type ConsulLayout, Keys, LOCK_FLAG } from "./keys.js";
+import { assertLock, type ConsulLayout, Keys, LOCK_FLAG } from "./keys.js";
 import { observeLeader } from "./observe.js";
 import { ConsulRecords } from "./records.js";
 import { releaseClaim } from "./release-claim.js";
@@ -165,6 +166,22 @@ export class ConsulBackend implements BackendWithRecords {
             .map(({ key }) => key);
     const names = found.map((key) => this.#keys.nameOf(key)).filter((name) => name !== undefined);
     return listing(names.slice(0, MOST_LISTED), names.length <= MOST_LISTED);
+  }
+
+  /** The lock's key, if nobody holds it. Waiting candidates leave nothing in Consul: they make the key anew. */
+  async forget(election: string, { signal }: CallOptions): Promise<Forgotten> {
+    this.#assertOpen();
+    const limits = { signal, limitMs: LIMIT_MS };
+    const key = this.#keys.election(election);
+    const kv = (await this.#client.read({ range: { key } }, limits)).kvs[0];
+    if (kv === undefined) return "removed";
+    assertLock(kv);
+    if (kv.session !== undefined) return "in-use";
+    const answer = await this.#client.transaction(
+      [{ verb: "delete-cas", key, index: kv.modifyIndex }],
+      limits,
+    );
+    return answer.committed ? "removed" : "in-use";
   }
 
   [Symbol.asyncDispose](): Promise<void> {

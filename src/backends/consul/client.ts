@@ -40,6 +40,7 @@ export type Operation =
     }
   | { readonly verb: "check-index"; readonly key: string; readonly index: bigint }
   | { readonly verb: "check-not-exists"; readonly key: string }
+  | { readonly verb: "delete-cas"; readonly key: string; readonly index: bigint }
   | {
       readonly verb: "cas";
       readonly key: string;
@@ -60,7 +61,7 @@ export type Refusal =
   /** Consul does not know the session. */
   | "no-session";
 
-/** Carried out, with the modify index of every key written; or refused, and certainly nothing was written. */
+/** Carried out, with the modify index of the last key written (zero: it was deleted); or refused, and certainly nothing was written. */
 export type TransactionAnswer =
   | { readonly committed: true; readonly modifyIndex: bigint }
   | { readonly committed: false; readonly refusal: Refusal };

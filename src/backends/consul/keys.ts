@@ -48,7 +48,21 @@ export class Keys {
   /** Any name will do: it is encoded. */
   record(name: string): string {
     const encoded = encodeURIComponent(name);
-    return this.root + RECORDS + (/^\.+$/.test(encoded) ? encoded.replaceAll(".", "%2E") : encoded);
+    return this.records + (/^\.+$/.test(encoded) ? encoded.replaceAll(".", "%2E") : encoded);
+  }
+
+  /** What keys of records begin with. */
+  get records(): string {
+    return this.root + RECORDS;
+  }
+
+  /** Name of the record whose key this is; `undefined`: something else put it there. */
+  recordOf(key: string): string | undefined {
+    try {
+      return decodeURIComponent(key.slice(this.records.length));
+    } catch {
+      return undefined;
+    }
   }
 }
 

@@ -3,10 +3,11 @@
  * Consul's modify index. Consul keeps it if a write changes nothing, so that each
  * write carries a text that nobody else's has.
  */
-import type { CallOptions } from "../../seam/backend.js";
+import type { CallOptions, Listing } from "../../seam/backend.js";
 import type { Clock } from "../../seam/clock.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
 import { ConclaveError } from "../../kit/errors.js";
+import { listing, MOST_LISTED } from "../../kit/listing.js";
 import { onAbort } from "../../kit/wait.js";
 import { property } from "./client/json.js";
 import type { ConsulClient, KeyValue } from "./client.js";
@@ -50,6 +51,22 @@ export class ConsulRecords implements RecordStore {
       { signal, limitMs: LIMIT_MS },
     );
     return answer.committed ? { version: answer.modifyIndex, record } : null;
+  }
+
+  /** Indexes are those of the whole store: whatever is written later has a higher version. */
+  async remove(name: string, expected: bigint, { signal }: CallOptions): Promise<boolean> {
+    const key = this.#keys.record(name);
+    const answer = await this.#client.transaction([{ verb: "delete-cas", key, index: expected }], {
+      signal,
+      limitMs: LIMIT_MS,
+    });
+    return answer.committed;
+  }
+
+  async list({ signal }: CallOptions): Promise<Listing> {
+    const found = await this.#client.keys(this.#keys.records, { signal, limitMs: LIMIT_MS });
+    const names = found.map((key) => this.#keys.recordOf(key)).filter((name) => name !== undefined);
+    return listing(names.slice(0, MOST_LISTED), names.length <= MOST_LISTED);
   }
 
   async watch(name: string, wake: () => void, { signal }: CallOptions): Promise<void> {

@@ -5,6 +5,7 @@ import type {
   CampaignOptions,
   Candidacy,
   Claim,
+  Forgotten,
   Guarantees,
   Heir,
   Hold,
@@ -206,6 +207,15 @@ export class EtcdBackend implements BackendWithRecords {
     this.#assertOpen();
     const nameOf = (key: string): string | undefined => this.#layout.electionOf(key);
     return listElections(this.#client, this.#keys, nameOf, { signal, limitMs: LIST_MS });
+  }
+
+  /** Candidates' keys go with their leases: without a candidate nothing of an election is left. */
+  async forget(election: string, { signal }: CallOptions): Promise<Forgotten> {
+    this.#assertOpen();
+    const range = { kind: "range", ...this.#layout.leaderRange(election), limit: 1, keysOnly: true } as const;
+    const read = { when: [], then: [range], otherwise: [] };
+    const answer = await this.#client.transaction(read, { signal, limitMs: CLAIM_MS });
+    return answer.results[0]?.kvs.length === 0 ? "removed" : "in-use";
   }
 
   /** The candidate's id: known for our own candidates, read from the identity key for others; else the lease. */

@@ -82,6 +82,12 @@ export class Keys {
   record(name: string): string {
     return this.#root + RECORDS + name;
   }
+
+  /** Keys of all records. */
+  records(): { readonly key: string; readonly rangeEnd: string } {
+    const key = this.record("");
+    return { key, rangeEnd: `${key.slice(0, -1)}0` };
+  }
 }
 
 /**

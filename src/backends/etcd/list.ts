@@ -1,7 +1,7 @@
-/** Lists the elections that have a candidate. An election without one leaves no key. */
+/** Lists of names, page by page: elections that have a candidate (one without leaves no key), and records. */
 import type { Listing } from "../../seam/backend.js";
 import { listing, MOST_LISTED } from "../../kit/listing.js";
-import type { CallLimits, EtcdClient } from "./client.js";
+import type { CallLimits, EtcdClient, KeyValue } from "./client.js";
 import type { Keys } from "./keys.js";
 
 /** One answer of etcd is at most a few hundred kilobytes, and other requests get through in between. */
@@ -14,15 +14,25 @@ export async function listElections(
   nameOf: (key: string) => string | undefined,
   limits: CallLimits,
 ): Promise<Listing> {
+  return listKeys(client, keys.all(), ({ key, lease }) => (lease === 0n ? undefined : nameOf(key)), limits);
+}
+
+/** `nameOf`: what a key is of; `undefined` if it is nothing that is looked for. */
+export async function listKeys(
+  client: EtcdClient,
+  range: { readonly key: string; readonly rangeEnd: string },
+  nameOf: (kv: KeyValue) => string | undefined,
+  limits: CallLimits,
+): Promise<Listing> {
   const names = new Set<string>();
-  const { rangeEnd, ...first } = keys.all();
+  const { rangeEnd, ...first } = range;
   let { key } = first;
   for (let looked = 0; looked < MOST_LISTED; looked += PAGE) {
     const page = { kind: "range", key, rangeEnd, limit: PAGE, keysOnly: true } as const;
     const answer = await client.transaction({ when: [], then: [page], otherwise: [] }, limits);
     const found = answer.results[0]?.kvs ?? [];
     for (const kv of found) {
-      const name = kv.lease === 0n ? undefined : nameOf(kv.key);
+      const name = nameOf(kv);
       if (name !== undefined) names.add(name);
     }
     const last = found.at(-1);

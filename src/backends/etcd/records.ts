@@ -1,9 +1,10 @@
 /** Small durable records by compare-and-swap, bound to no lease. The version is etcd's mod revision. */
-import type { CallOptions } from "../../seam/backend.js";
+import type { CallOptions, Listing } from "../../seam/backend.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
 import { onAbort } from "../../kit/wait.js";
 import type { EtcdClient } from "./client.js";
 import type { Keys } from "./keys.js";
+import { listKeys } from "./list.js";
 
 const LIMIT_MS = 5_000;
 
@@ -42,6 +43,22 @@ export class EtcdRecords implements RecordStore {
       { signal, limitMs: LIMIT_MS },
     );
     return answer.succeeded ? { version: answer.revision, record } : null;
+  }
+
+  /** A revision is never given twice, so that whatever is written later has a higher version. */
+  async remove(name: string, expected: bigint, { signal }: CallOptions): Promise<boolean> {
+    const key = this.#keys.record(name);
+    const answer = await this.#client.transaction(
+      { when: [{ target: "mod", key, value: expected }], then: [{ kind: "delete", key }], otherwise: [] },
+      { signal, limitMs: LIMIT_MS },
+    );
+    return answer.succeeded;
+  }
+
+  async list({ signal }: CallOptions): Promise<Listing> {
+    const range = this.#keys.records();
+    const nameOf = (key: string): string => key.slice(range.key.length);
+    return listKeys(this.#client, range, (kv) => nameOf(kv.key), { signal, limitMs: LIMIT_MS });
   }
 
   async watch(name: string, wake: () => void, { signal }: CallOptions): Promise<void> {

@@ -5,6 +5,7 @@ import type {
   CampaignOptions,
   Candidacy,
   Claim,
+  Forgotten,
   Guarantees,
   Hold,
   Leader,
@@ -112,6 +113,11 @@ export class KubernetesBackend implements BackendWithRecords {
 
   async release(claim: Claim, options: CallOptions): Promise<"released" | "not-held"> {
     return this.#engine.release!(claim, options);
+  }
+
+  async forget(election: string, options: CallOptions): Promise<Forgotten> {
+    checkLeaseName(election);
+    return this.#engine.forget!(election, options);
   }
 
   /** Every Lease of the namespace that holds no text of ours: by client-go's rules each is an election. */

@@ -23,7 +23,7 @@ const LARGEST_BODY = 4 * 1024 * 1024;
 const LONGEST_HOLD_OFF_MS = 2_000;
 
 export interface Call {
-  readonly method: "GET" | "POST" | "PUT" | "PATCH";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** From the root of the server, query included. */
   readonly path: string;
   readonly body?: unknown;

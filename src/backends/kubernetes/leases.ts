@@ -64,6 +64,20 @@ export class Leases {
     return [404, 409, 422].includes(answer.status) ? null : parsed(answer, what);
   }
 
+  /** `false`: the object is not this one any more, and was left alone. Needs the right to delete. */
+  async remove(name: string, { metadata, version }: LeaseObject, { signal }: CallOptions): Promise<boolean> {
+    const what = `deleting Lease ${this.namespace}/${name}`;
+    const body = {
+      apiVersion: "v1",
+      kind: "DeleteOptions",
+      preconditions: { uid: metadata["uid"], resourceVersion: version.toString() },
+    };
+    const answer = await this.#client.json({ method: "DELETE", path: this.#path(name), body, what }, signal);
+    if (answer.status === 404 || answer.status === 409) return false;
+    if (answer.status >= 400) throw failure(what, refusalOf(answer.status, answer.body));
+    return true;
+  }
+
   /** Opens a watch of this one object, after `since` if given, else from its present state. */
   watch(
     name: string,

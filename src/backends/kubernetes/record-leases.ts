@@ -4,7 +4,8 @@
  * object's name is a digest of the key, since keys may be any text.
  */
 import { createHash } from "node:crypto";
-import type { CallOptions } from "../../seam/backend.js";
+import { listing, MOST_LISTED } from "../../kit/listing.js";
+import type { CallOptions, Listing } from "../../seam/backend.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
 import type { Clock } from "../../seam/clock.js";
 import { ConclaveError, invalid } from "../../kit/errors.js";
@@ -57,6 +58,28 @@ export class RecordLeases implements RecordStore {
         ? await this.#leases.create(name, this.#first(name, annotations), options)
         : await this.#replace(key, expected, annotations, options);
     return written === null ? null : { version: written.version, record };
+  }
+
+  async remove(key: string, expected: bigint, options: CallOptions): Promise<boolean> {
+    const name = objectName(key);
+    const lease = await this.#leases.get(name, options);
+    if (lease === null || lease.version !== expected) return false;
+    recordOf(key, lease);
+    return this.#leases.remove(name, lease, options);
+  }
+
+  async list(options: CallOptions): Promise<Listing> {
+    const keys: string[] = [];
+    let next: string | undefined;
+    do {
+      const page = await this.#leases.list(next, options);
+      for (const lease of page.leases) {
+        const key = fields(fields(lease["metadata"])["annotations"])[KEY_ANNOTATION];
+        if (typeof key === "string") keys.push(key);
+      }
+      ({ next } = page);
+    } while (next !== undefined && keys.length < MOST_LISTED);
+    return listing(keys, next === undefined);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -77,6 +77,14 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
     return this.#entry(known, written);
   }
 
+  /** By the server's own version and uid. They go on rising over a removal: they are those of the cluster's store. */
+  async remove(key: string, expected: bigint, options: CallOptions): Promise<boolean> {
+    const known = this.#of(checkLeaseName(key));
+    const lease = await this.#fetch(key, known, options);
+    if (lease === null || lease.version !== expected) return false;
+    return this.#leases.remove(key, lease, options);
+  }
+
   watch(key: string, wake: () => void, { signal }: CallOptions): Promise<void> {
     const known = this.#of(checkLeaseName(key));
     known.watcher ??= new Watcher(this.#clock, this.#leases, key, {

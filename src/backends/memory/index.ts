@@ -49,6 +49,14 @@ class MemoryStore implements RecordStore {
     });
   }
 
+  async remove(key: string, expected: bigint, { signal }: CallOptions): Promise<boolean> {
+    signal.throwIfAborted();
+    if (this.#entries.get(key)?.version !== expected) return false;
+    this.#entries.delete(key); // versions are counted for all keys together, and go on
+    for (const wake of this.#watchers.get(key) ?? []) wake();
+    return true;
+  }
+
   async list({ signal }: CallOptions): Promise<Listing> {
     signal.throwIfAborted();
     return { names: [...this.#entries.keys()], complete: true };

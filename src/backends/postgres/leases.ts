@@ -62,6 +62,11 @@ export class LeaseStore implements RecordStore<LeaseRecord> {
     return { version, record, current: true, expiresInMs: record.ttlMs ?? undefined };
   }
 
+  async remove(key: string, expected: bigint, { signal }: CallOptions): Promise<boolean> {
+    this.#written.delete(key);
+    return this.#rows.remove(PREFIX + key, expected, `removing election "${key}"`, signal);
+  }
+
   async list({ signal }: CallOptions): Promise<Listing> {
     const names = await this.#rows.list(PREFIX, MOST_LISTED + 1, signal);
     return listing(names, names.length <= MOST_LISTED);

@@ -95,6 +95,15 @@ export class Rows {
     return new Map(rows?.map((row) => [String(row["key"]), BigInt(String(row["version"]))]));
   }
 
+  /** `false`: the row has another version, or one that the clock has not reached; it was left alone. */
+  async remove(key: string, expected: bigint, what: string, signal: AbortSignal): Promise<boolean> {
+    const values = [key, expected.toString()];
+    const version = await this.#swap(async () =>
+      versionOf((await this.#ask(this.#sql.remove, values, what, signal))[0]),
+    );
+    return version !== null;
+  }
+
   /** Keys that begin with this prefix, which ends with a colon, without it. */
   async list(prefix: string, most: number, signal: AbortSignal): Promise<string[]> {
     const after = `${prefix.slice(0, -1)};`; // the character after the colon

@@ -43,6 +43,8 @@ export interface Statements {
   readonly grantUpdate: string;
   /** $1 keys, $2 versions, $3 records, $4 ttls in ms. */
   readonly renewMany: string;
+  /** $1 key, $2 version. A version ahead of the clock stays: the one that follows must be higher. */
+  readonly remove: string;
   /** $1 first key, $2 key after the last, $3 how many. */
   readonly list: string;
   /** Grants begin to count anew from this moment if the timeline is another one. */
@@ -88,6 +90,7 @@ l AS (SELECT r.key FROM ${table} AS r JOIN u ON r.key = u.key AND r.version = u.
 w AS (UPDATE ${table} AS r SET version = ${next("r.version")}, record = u.record, expires_at = ${until("u.ttl")}
   FROM c, u, l WHERE r.key = u.key AND l.key = u.key AND r.version = u.expected RETURNING r.key, r.version)
 SELECT w.key, w.version::text AS version FROM w`,
+    remove: `DELETE FROM ${table} WHERE key = $1::text AND version = $2::bigint AND version < ${NOW_MS} RETURNING version::text AS version`,
     list: `SELECT key FROM ${table} WHERE key >= $1::text AND key < $2::text ORDER BY key LIMIT $3::int`,
     markTimeline: `INSERT INTO ${table} AS r (key, version, record, expires_at)
 SELECT '${TIMELINE_KEY}', ${NOW_MS}, ${TIMELINE}, clock_timestamp()

@@ -1,5 +1,6 @@
 /** Small durable records bound to no lease: rows without an end. */
-import type { CallOptions } from "../../seam/backend.js";
+import { listing, MOST_LISTED } from "../../kit/listing.js";
+import type { CallOptions, Listing } from "../../seam/backend.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
 import { onAbort } from "../../kit/wait.js";
 import type { Listener } from "./listener.js";
@@ -31,6 +32,15 @@ export class TextStore implements RecordStore {
     const write = { key: PREFIX + key, expected, record, ttlMs: null, tell: true };
     const version = await this.#rows.write(write, `writing record "${key}"`, signal);
     return version === null ? null : { version, record, current: true };
+  }
+
+  remove(key: string, expected: bigint, { signal }: CallOptions): Promise<boolean> {
+    return this.#rows.remove(PREFIX + key, expected, `removing record "${key}"`, signal);
+  }
+
+  async list({ signal }: CallOptions): Promise<Listing> {
+    const names = await this.#rows.list(PREFIX, MOST_LISTED + 1, signal);
+    return listing(names, names.length <= MOST_LISTED);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

@@ -9,6 +9,7 @@ import type {
   CampaignOptions,
   Candidacy,
   Claim,
+  Forgotten,
   Guarantees,
   Hold,
   Leader,
@@ -162,6 +163,12 @@ export class RaftBackend implements BackendWithRecords {
       if (answer.next === undefined) return listing(names, true);
       after = answer.next;
     }
+  }
+
+  /** Voters never forget an election's highest term: their tokens are made of it. */
+  async forget(): Promise<Forgotten> {
+    this.#assertOpen();
+    return "kept";
   }
 
   onWarning(listener: (message: string) => void): void {

@@ -46,7 +46,7 @@ export function redisBackendOn(parts: RedisParts): BackendWithRecords {
     leases: shared
       ? new RedisLocks(connection, subscriber, prefix ?? "", clock)
       : new RedisLeases({ texts, keys, connection, checks, quarantine: parts.quarantine }),
-    records: new RedisRecords(texts, keys),
+    records: new RedisRecords({ connection, texts, keys }),
     clock,
     uniqueVersions: !shared, // they follow the server's clock
     onWarning: (listener) => checks.warnings.listen(listener),

@@ -5,6 +5,14 @@ export const DEFAULT_PREFIX = "conclave:";
 // oxlint-disable-next-line no-control-regex -- control characters are what we look for
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
+/** Keys of one kind. `outer` is what the client itself puts before keys. */
+export interface KeyPattern {
+  /** For SCAN. */
+  readonly pattern: (outer: string) => string;
+  /** The name that a key is of; `undefined`: it is of another kind. */
+  readonly nameOf: (key: string, outer: string) => string | undefined;
+}
+
 export class Keys {
   readonly prefix: string;
 
@@ -28,17 +36,26 @@ export class Keys {
     return `${this.prefix}epoch`;
   }
 
-  /** Pattern for SCAN that matches all leases. `outer` is what the client itself puts before keys. */
-  leasePattern(outer: string): string {
-    return `${(outer + this.prefix).replace(/[*?[\]\\^]/g, "\\$&")}{*}`;
+  /** All leases. */
+  get leases(): KeyPattern {
+    return keysAfter(this.prefix);
   }
 
-  /** The election whose lease this key holds. */
-  election(key: string, outer: string): string | undefined {
-    const start = `${outer}${this.prefix}{`;
-    if (!key.startsWith(start) || !key.endsWith("}")) return undefined;
-    return decode(key.slice(start.length, -1));
+  /** All records. */
+  get records(): KeyPattern {
+    return keysAfter(`${this.prefix}r:`);
   }
+}
+
+function keysAfter(prefix: string): KeyPattern {
+  return {
+    pattern: (outer) => `${(outer + prefix).replace(/[*?[\]\\^]/g, "\\$&")}{*}`,
+    nameOf: (key, outer) => {
+      const start = `${outer}${prefix}{`;
+      if (!key.startsWith(start) || !key.endsWith("}")) return undefined;
+      return decode(key.slice(start.length, -1));
+    },
+  };
 }
 
 /** Braces would end the hash tag early. */

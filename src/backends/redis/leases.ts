@@ -6,7 +6,7 @@ import { decodeLease, encodeLease } from "../../record/codec.js";
 import type { LeaseRecord } from "../../record/lease.js";
 import type { Connection } from "./connection.js";
 import type { Keys } from "./keys.js";
-import { listElections } from "./list.js";
+import { listKeys } from "./list.js";
 import type { ServerChecks } from "./checks.js";
 import type { Texts } from "./texts.js";
 
@@ -65,8 +65,16 @@ export class RedisLeases implements RecordStore<LeaseRecord> {
     return texts.watch(keys.lease(election), (entry) => wake(entry && decoded(entry)), options);
   }
 
+  remove(election: string, expected: bigint, options: CallOptions): Promise<boolean> {
+    const { texts, keys } = this.#parts;
+    return texts.remove(keys.lease(election), expected, {
+      ...options,
+      what: `removing election "${election}"`,
+    });
+  }
+
   list(options: CallOptions): Promise<Listing> {
-    return listElections(this.#parts.connection, this.#parts.keys, options);
+    return listKeys(this.#parts.connection, this.#parts.keys.leases, options);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
@@ -74,12 +82,25 @@ export class RedisLeases implements RecordStore<LeaseRecord> {
 
 /** Small durable records, bound to no lease. */
 export class RedisRecords implements RecordStore {
+  readonly #connection: Connection;
   readonly #texts: Texts;
   readonly #keys: Keys;
 
-  constructor(texts: Texts, keys: Keys) {
+  constructor({ connection, texts, keys }: Pick<StoreParts, "connection" | "texts" | "keys">) {
+    this.#connection = connection;
     this.#texts = texts;
     this.#keys = keys;
+  }
+
+  remove(name: string, expected: bigint, options: CallOptions): Promise<boolean> {
+    return this.#texts.remove(this.#keys.record(name), expected, {
+      ...options,
+      what: `removing record "${name}"`,
+    });
+  }
+
+  list(options: CallOptions): Promise<Listing> {
+    return listKeys(this.#connection, this.#keys.records, options);
   }
 
   read(name: string, options: CallOptions): Promise<Entry | null> {

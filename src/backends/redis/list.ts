@@ -2,15 +2,15 @@
 import type { CallOptions, Listing } from "../../seam/backend.js";
 import { MOST_LISTED } from "../../kit/listing.js";
 import type { Connection } from "./connection.js";
-import type { Keys } from "./keys.js";
+import type { KeyPattern } from "./keys.js";
 
 /** Keys the server looks at in one step, and steps on each node. */
 const STEP_KEYS = 1_000;
 const MOST_STEPS = 2_000;
 
-export async function listElections(
+export async function listKeys(
   connection: Connection,
-  keys: Keys,
+  { pattern, nameOf }: KeyPattern,
   { signal }: CallOptions,
 ): Promise<Listing> {
   const outer = connection.driver.keyPrefix;
@@ -20,21 +20,14 @@ export async function listElections(
     let cursor = "0";
     for (let step = 0; ; step++) {
       if (step >= MOST_STEPS || names.size > MOST_LISTED) return { names: [...names], complete: false };
-      const answer = await ask([
-        "SCAN",
-        cursor,
-        "MATCH",
-        keys.leasePattern(outer),
-        "COUNT",
-        String(STEP_KEYS),
-      ]);
+      const answer = await ask(["SCAN", cursor, "MATCH", pattern(outer), "COUNT", String(STEP_KEYS)]);
       const [next, found]: unknown[] = Array.isArray(answer) ? answer : [];
       if (!Array.isArray(found)) {
         complete = false;
         break;
       }
       for (const key of found) {
-        const name = keys.election(String(key), outer);
+        const name = nameOf(String(key), outer);
         if (name !== undefined) names.add(name);
       }
       cursor = String(next);

@@ -119,3 +119,17 @@ if not value then return false end
 local time = redis.call('TIME')
 return {value, redis.call('PTTL', KEYS[1]), string.format('%.0f', time[1] * 1000000 + time[2])}
 `);
+
+/**
+ * KEYS: 1 the record. ARGV: 1 the expected version. Answers 1: removed; 0: it has
+ * another version, or one that the server's clock has not reached, so that the one
+ * that follows might be lower.
+ */
+export const REMOVE = script(`
+local v = redis.call('HGET', KEYS[1], 'v')
+if (v or '') ~= ARGV[1] then return 0 end
+local time = redis.call('TIME')
+if tonumber(v) >= time[1] * 1000 + math.floor(time[2] / 1000) then return 0 end
+redis.call('DEL', KEYS[1])
+return 1
+`);

@@ -4,7 +4,7 @@ import type { Entry } from "../../seam/table.js";
 import type { Clock } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
 import type { Connection } from "./connection.js";
-import { READ, WRITE } from "./scripts.js";
+import { READ, REMOVE, WRITE } from "./scripts.js";
 import type { Subscriber } from "./subscriber.js";
 
 /** How a text is written. */
@@ -73,6 +73,15 @@ export class Texts {
     const [kind, value, told] = texts(answer, call.what);
     if (kind === "wait") return { kind: "quarantine", waitMs: Number(number(value, call.what)) };
     return { kind: "written", version: number(value, call.what), told: told === "1" };
+  }
+
+  /** Whether it was removed: only this version, and only if those after it are higher for certain. */
+  async remove(
+    key: string,
+    expected: bigint,
+    call: CallOptions & { readonly what: string },
+  ): Promise<boolean> {
+    return Number(await this.#connection.run(REMOVE, [key], [expected.toString()], call)) === 1;
   }
 
   /** `wake` gets the entry that was written, if the message holds one. */

@@ -7,6 +7,7 @@ import type {
   CampaignOptions,
   Candidacy,
   Claim,
+  Forgotten,
   Guarantees,
   Hold,
   Leader,
@@ -20,6 +21,7 @@ import type { CallLimits, ZooKeeperClient, ZooKeeperConnection } from "./client.
 import { closedBackend } from "./closed.js";
 import { ZooKeeperHold } from "./hold.js";
 import { type Layout, layoutOf, type ZooKeeperLayout } from "./layouts.js";
+import { ERRNO, isErrno } from "./client/errors.js";
 import { listElections } from "./list.js";
 import { type Floor, observeLeader } from "./observe.js";
 import { Paths } from "./paths.js";
@@ -149,6 +151,24 @@ export class ZooKeeperBackend implements BackendWithRecords {
     this.#assertOpen();
     const limits = { signal, limitMs: CALL_MS };
     return listElections(await this.#connected(limits), this.#paths, this.#layout, limits);
+  }
+
+  /** The election's own node, if there is no candidate below it. Tokens are numbers of transactions: they go on rising. */
+  async forget(election: string, { signal }: CallOptions): Promise<Forgotten> {
+    this.#assertOpen();
+    const limits = { signal, limitMs: CALL_MS };
+    const connection = await this.#connected(limits);
+    const parent = this.#paths.election(election);
+    const children = await connection.getChildren(parent, limits);
+    if (children?.some((child) => this.#layout.pattern.test(child)) === true) return "in-use";
+    try {
+      await connection.remove(parent, limits);
+      return "removed";
+    } catch (error) {
+      // Elections below this name, or a candidate that has just come.
+      if (isErrno(error, ERRNO.notEmpty)) return children?.length === 0 ? "in-use" : "kept";
+      throw error;
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -64,8 +64,8 @@ export interface ZooKeeperConnection {
   readonly history: object;
   readonly closed: boolean;
   create(path: string, data: string, mode: CreateMode, limits: CallLimits): Promise<Created>;
-  /** `false`: there is no such node. */
-  remove(path: string, limits: CallLimits): Promise<boolean>;
+  /** `false`: there is no such node. With `version`: only if its data has this version. */
+  remove(path: string, limits: CallLimits, version?: number): Promise<boolean>;
   /** `null`: there is no such node, and then nothing is watched. `wake` is called once: at a change, or when the connection ends. */
   getData(path: string, limits: CallLimits, wake?: () => void): Promise<NodeData | null>;
   /** `null`: there is no such node. `wake` is called once, then also when the node is created. */

@@ -26,6 +26,20 @@ export class Paths {
     return `${this.root}/${name.split("/").map(encodePart).join("/")}`;
   }
 
+  /** The node below which the records are. */
+  get records(): string {
+    return `${this.root}/${RECORDS}`;
+  }
+
+  /** Name of the record that this child of {@link records} is. */
+  recordOf(child: string): string | undefined {
+    try {
+      return decodeURIComponent(child);
+    } catch {
+      return undefined; // another program's node
+    }
+  }
+
   record(name: string): string {
     return `${this.root}/${RECORDS}/${encodeURIComponent(name).replaceAll(".", "%2E")}`;
   }

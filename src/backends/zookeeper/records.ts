@@ -5,7 +5,8 @@
  */
 import { invalid } from "../../kit/errors.js";
 import { onAbort } from "../../kit/wait.js";
-import type { CallOptions } from "../../seam/backend.js";
+import { listing, MOST_LISTED } from "../../kit/listing.js";
+import type { CallOptions, Listing } from "../../seam/backend.js";
 import type { Entry, RecordStore } from "../../seam/table.js";
 import type { CallLimits, ZooKeeperConnection } from "./client.js";
 import { ERRNO, isErrno } from "./client/errors.js";
@@ -50,6 +51,29 @@ export class ZooKeeperRecords implements RecordStore {
         ? await this.#create(connection, path, record, limits)
         : await replace(connection, path, expected, record, limits);
     return version === null ? null : { version, record };
+  }
+
+  /** Versions are numbers of transactions of the whole ensemble: whatever is written later has a higher one. */
+  async remove(name: string, expected: bigint, { signal }: CallOptions): Promise<boolean> {
+    const limits = { signal, limitMs: LIMIT_MS };
+    const connection = await this.#connected(limits);
+    const path = this.#paths.record(name);
+    const found = await connection.getData(path, limits);
+    if (found?.stat.mzxid !== expected) return false;
+    try {
+      return await connection.remove(path, limits, found.stat.version);
+    } catch (error) {
+      if (isErrno(error, ERRNO.badVersion)) return false;
+      throw error;
+    }
+  }
+
+  async list({ signal }: CallOptions): Promise<Listing> {
+    const limits = { signal, limitMs: LIMIT_MS };
+    const connection = await this.#connected(limits);
+    const found = (await connection.getChildren(this.#paths.records, limits)) ?? [];
+    const names = found.map((child) => this.#paths.recordOf(child)).filter((name) => name !== undefined);
+    return listing(names.slice(0, MOST_LISTED), names.length <= MOST_LISTED);
   }
 
   async watch(name: string, wake: () => void, { signal }: CallOptions): Promise<void> {

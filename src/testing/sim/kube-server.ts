@@ -36,6 +36,8 @@ export class KubeApi implements Api {
         const entry = await this.#store.write(String(metadata["name"]), null, text, { signal });
         return entry === null ? refused("AlreadyExists") : served(entry);
       }
+      case "DELETE":
+        throw new Error("elections of the simulator are never forgotten");
       case "PUT": {
         const { resourceVersion, ...rest } = metadata;
         const expected = BigInt(String(resourceVersion));

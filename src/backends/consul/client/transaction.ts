@@ -33,6 +33,7 @@ function fields(operation: Operation): string[] {
     case "check-not-exists":
       return common;
     case "check-index":
+    case "delete-cas":
       return [...common, `"Index":${operation.index}`];
     case "cas":
       return [...common, `"Index":${operation.index}`, ...content(operation)];
@@ -79,6 +80,7 @@ function reasonsOf(what: string, body: unknown): string[] {
 
 /** Of the last operation, which is the one that writes; it must be about the key that was written. */
 function modifyIndexOf(what: string, body: unknown, operations: readonly Operation[]): bigint {
+  if (operations.at(-1)?.verb === "delete-cas") return 0n; // nothing is told of what is gone
   const results = property(body, "Results");
   const last: unknown = Array.isArray(results) ? results.at(-1) : undefined;
   const kv = property(last, "KV");

@@ -134,10 +134,10 @@ export class WireConnection implements ZooKeeperConnection {
     );
   }
 
-  async remove(path: string, limits: CallLimits): Promise<boolean> {
+  async remove(path: string, limits: CallLimits, version?: number): Promise<boolean> {
     const removed = this.#ask(
       "delete",
-      (xid) => messages.deleteRequest(xid, path),
+      (xid) => messages.deleteRequest(xid, path, version),
       () => true,
       limits,
     );

@@ -105,8 +105,8 @@ export function createRequest(xid: number, path: string, data: string, mode: Cre
 
 const ANY_VERSION = -1;
 
-export const deleteRequest = (xid: number, path: string): Buffer =>
-  request(xid, OP.delete).text(path).int(ANY_VERSION).frame();
+export const deleteRequest = (xid: number, path: string, version = ANY_VERSION): Buffer =>
+  request(xid, OP.delete).text(path).int(version).frame();
 
 export function readRequest(
   xid: number,
