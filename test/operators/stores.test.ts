@@ -65,19 +65,19 @@ describe.skipIf(!hasZooKeeper())("ZooKeeper", LIMIT, () => {
   it("list, resign, pause, history and forget; and kazoo leads", async ({ skip }) => {
     const server = await ZooKeeperServer.start();
     onTestFinished(() => server.stop());
-    const url = `zookeeper://${server.hosts.join(",")}/app`;
+    const url = `zookeeper://${server.hosts.join(",")}`;
     await operate(url, "mailer", "removed");
     skip(!hasPeer("kazoo"), "kazoo is not installed");
     const peer = new Peer("kazoo", {
       hosts: server.hosts.join(","),
-      path: "/app/theirs",
+      path: "/theirs",
       id: "theirs-1",
       classes: undefined,
     });
     await peer.ready();
     peer.stand();
     await until(() => peer.leading, 30_000);
-    await operateForeign(url, "theirs", { candidate: "theirs-1", stop: () => peer.kill() });
+    await operateForeign(`${url}?layout=kazoo`, "theirs", { candidate: "theirs-1", stop: () => peer.kill() });
   });
 });
 

@@ -205,6 +205,8 @@ export class ConsulServer {
   /** What an operation makes of a key: a refusal, or nothing if it only looks. */
   #draft(operation: Operation, kv: Stored | undefined, index: bigint): Stored | Refusal | undefined {
     switch (operation.verb) {
+      case "delete-cas":
+        throw new Error("elections of the simulator are never forgotten");
       case "check-not-exists":
         return kv === undefined ? undefined : "changed";
       case "check-index":
