@@ -42,9 +42,9 @@ async function undisturbed(): Promise<void> {
   await seen.return(undefined);
 }
 
-function dial(): Promise<Socket> {
+function dial(port = cluster.ports[0]!): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(cluster.ports[0]!, "127.0.0.1", () => resolve(socket));
+    const socket = connect(port, "127.0.0.1", () => resolve(socket));
     socket.once("error", reject);
   });
 }
@@ -77,6 +77,14 @@ describe("hostile peers", () => {
       socket.write(head);
       await closed(socket);
     }
+    await undisturbed();
+  });
+
+  it("whoever has another key gets no answer, moves no term, and is told why", async () => {
+    const wrong = new RaftBackend({ ...cluster.options(), key: "z".repeat(40) });
+    const candidacy = { election: "e", candidate: "w", value: "", ttlMs: 500, retryMs: 50, attemptMs: 1_500 };
+    await expect(wrong.campaign(candidacy, { wait: false, signal })).rejects.toThrow(/same key/);
+    await wrong[Symbol.asyncDispose]();
     await undisturbed();
   });
 
@@ -137,7 +145,25 @@ describe("hostile peers", () => {
     await again!.release({ signal });
     await next[Symbol.asyncDispose]();
     await undisturbed();
-  }, 20_000);
+    // Another cluster with the same key: not even the greeting is for it.
+    const other = await RaftCluster.start();
+    try {
+      for (const port of other.ports) {
+        const socket = await dial(port);
+        socket.write(recorder.sent());
+        await closed(socket);
+      }
+      for (const name of other.names) {
+        const listed = await other.voter(name).list({ signal });
+        expect(listed.names, name).toEqual([]);
+      }
+      const backend = other.backend();
+      expect(await backend.records.read("replayed", { signal })).toBeNull();
+      await backend[Symbol.asyncDispose]();
+    } finally {
+      await other.stop();
+    }
+  }, 40_000);
 
   it("forged terms move nothing, even with the key", async () => {
     const peering = insider();

@@ -50,6 +50,13 @@ const RECORDS: JournalRecord[] = [
 ];
 
 describe("journal", () => {
+  it("a disk that is full when a voter starts: it does not start, and says why", async () => {
+    const disk = new MemoryDisk();
+    await disk.append(encodeFrame(RECORDS));
+    disk.failAt = disk.writes + 1;
+    await expect(new DiskJournal(disk).load()).rejects.toThrow(/this voter does not start: EIO/);
+  });
+
   it("the checksum is CRC-32C", () => {
     expect(crc32c(Buffer.from("123456789"))).toBe(0xe3069283);
   });

@@ -61,7 +61,15 @@ export class DiskJournal implements Journal {
       );
     }
     // Without what a crash cut short; and durably, all of it: after a failed sync the system may show what is not on the disk.
-    await this.#disk.replace(bytes.subarray(0, goodBytes));
+    try {
+      await this.#disk.replace(bytes.subarray(0, goodBytes));
+    } catch (cause) {
+      throw new ConclaveError(
+        "unavailable",
+        `the journal could not be written, so this voter does not start: ${describe(cause)}`,
+        { cause },
+      );
+    }
     this.#bytes = goodBytes;
     return records;
   }
