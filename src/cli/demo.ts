@@ -1,10 +1,14 @@
+import { Option } from "commander";
 import type { Command } from "commander";
 import { MOST_NODES } from "../demo/commands.js";
 import { Dialer } from "../demo/dialer/dialer.js";
 import { Director } from "../demo/director.js";
 import { demoNode } from "../demo/node.js";
 import { openDemoPage } from "../demo/page.js";
-import type { DemoPage } from "../demo/page.js";
+import type { DemoPage, DemoPageOptions } from "../demo/page.js";
+import { ALGORITHMS } from "../demo/peers/model.js";
+import type { Algorithm } from "../demo/peers/model.js";
+import { Peers } from "../demo/peers/peers.js";
 import { Printer } from "../demo/print.js";
 import { Stage } from "../demo/stage.js";
 import { formatDuration } from "../terminal/duration.js";
@@ -14,12 +18,14 @@ import type { Address } from "../terminal/listen.js";
 import { countOption, durationOption } from "./options.js";
 import { output } from "../terminal/output.js";
 import type { Out } from "../terminal/output.js";
+import { demoPeers } from "./demo-peers.js";
 import { stopOnSignals } from "./signals.js";
 
 interface DemoOptions {
   readonly nodes: number;
   readonly leaseDuration: number;
   readonly once?: boolean;
+  readonly peers?: Algorithm;
   /** `undefined`: if it can be had. */
   readonly ui?: boolean;
   readonly listen: Address;
@@ -42,12 +48,16 @@ Examples:
   $ conclave demo
   $ conclave demo --nodes 5 --once
   $ conclave demo --nodes 20 --listen 4041
+  $ conclave demo --peers raft --once
+  $ conclave demo --peers bully --nodes 5
   $ NO_COLOR=1 conclave demo --no-ui --once | tee demo.txt
 
 Starts real processes on files in a temporary directory. The leader is stopped, then killed, then frozen;
 each time another one takes over, and how long that took is printed. The address that is printed first opens a
 page that shows the same, with buttons to resign, kill, freeze and cut off nodes: the first click and you direct.
-The page's other half is the double dialer: five instances, one list of calls at 9:00, with Conclave and without.
+The page also has the double dialer (five instances, one list of calls at 9:00, with Conclave and without) and
+elections with no server: peers that elect by Raft, beside peers that elect by Bully. --peers shows one of the two in
+the terminal as well: the leader is killed, the network falls into two parts, a disk is lost.
 Ctrl-C ends it; nothing is left behind.
 Exit codes: 0 it went as it should, or was stopped; 2 bad usage; 4 it did not go as it should.`;
 
@@ -66,6 +76,7 @@ export function addDemo(program: Command, done: (code: number) => void): void {
     .option("--ui", "serve the page, and end if that cannot be done (default: serve it if it can be done)")
     .option("--no-ui", "this terminal only, no page")
     .addOption(listenOption("where the page is served").default(LISTEN, "127.0.0.1, any free port"))
+    .addOption(new Option("--peers <algorithm>", "peers that elect with no server").choices([...ALGORITHMS]))
     .option("--once", "end after the last scene instead of going on until Ctrl-C")
     .addHelpText("after", HELP)
     .action(async (options: DemoOptions) => done(await demo(options)));
@@ -89,19 +100,12 @@ export function addDemoNode(program: Command, done: (code: number) => void): voi
 /** A machine where no page can be served still gets the demo in the terminal. */
 async function openPage(
   { listen, ui, leaseDuration }: DemoOptions,
-  stage: Stage,
-  dialer: Dialer,
-  director: Director,
+  shown: Omit<DemoPageOptions, "ttlMs" | "address">,
   out: Out,
 ): Promise<DemoPage | undefined> {
+  if (ui === false) return undefined;
   try {
-    const page = await openDemoPage({
-      stage,
-      dialer,
-      ttlMs: leaseDuration,
-      address: listen,
-      intervened: () => director.yield(),
-    });
+    const page = await openDemoPage({ ...shown, ttlMs: leaseDuration, address: listen });
     out.line(`page: ${page.url}`);
     return page;
   } catch (error) {
@@ -113,6 +117,16 @@ async function openPage(
 
 async function demo(options: DemoOptions): Promise<number> {
   const out = output();
+  if (options.peers !== undefined)
+    return demoPeers({
+      algorithm: options.peers,
+      count: options.nodes,
+      ttlMs: options.leaseDuration,
+      once: options.once === true,
+      out,
+      openPage: (peers, intervened) =>
+        openPage(options, { stage: undefined, dialer: undefined, peers, intervened }, out),
+    });
   const names = Array.from({ length: options.nodes }, (_, index) => `node${index + 1}`);
   const { leaseDuration: ttlMs } = options;
   using stop = stopOnSignals(["SIGINT", "SIGTERM", "SIGHUP"], () => {
@@ -129,10 +143,12 @@ async function demo(options: DemoOptions): Promise<number> {
   const off = stage.on((event, state) => printer.show(event, state));
   const director = new Director({ stage, names, ttlMs, signal: stop.signal });
   const dialer = new Dialer();
+  const peers = new Peers({ ttlMs, algorithms: ALGORITHMS });
+  const shown = { stage, dialer, peers, intervened: () => director.yield() };
   let page: DemoPage | undefined;
   try {
     out.line(`elections live in ${stage.directory} while the demo runs; ttl ${formatDuration(ttlMs)}`);
-    page = options.ui === false ? undefined : await openPage(options, stage, dialer, director, out);
+    page = await openPage(options, shown, out);
     await director.play();
     printer.summary(stage.state);
     if (options.once !== true || director.yielded) await director.goOn();
@@ -141,6 +157,7 @@ async function demo(options: DemoOptions): Promise<number> {
   } finally {
     off();
     await page?.close();
+    await peers[Symbol.asyncDispose]();
     await dialer[Symbol.asyncDispose]();
     await stage[Symbol.asyncDispose]();
   }

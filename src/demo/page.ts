@@ -21,11 +21,16 @@ import type { CommandResult } from "./commands.js";
 import type { Dialer } from "./dialer/dialer.js";
 import type { DialerState } from "./dialer/model.js";
 import type { DemoState } from "./model.js";
+import { commandPeers } from "./peers/commands.js";
+import type { PeersState } from "./peers/model.js";
+import type { Peers } from "./peers/peers.js";
 import type { Stage } from "./stage.js";
 
 export interface DemoPageOptions {
-  readonly stage: Stage;
-  readonly dialer: Dialer;
+  /** `undefined`: the page shows the peers alone. */
+  readonly stage: Stage | undefined;
+  readonly dialer: Dialer | undefined;
+  readonly peers: Peers;
   readonly ttlMs: number;
   readonly address: Address;
   /** Someone has pressed a button. */
@@ -43,16 +48,19 @@ interface Snapshot {
   readonly at: number;
   readonly ttlMs: number;
   readonly mostNodes: number;
-  readonly state: DemoState;
-  readonly dialer: DialerState;
+  readonly state: DemoState | undefined;
+  readonly dialer: DialerState | undefined;
+  readonly peers: PeersState;
 }
 
 /** Changes within this long are told together. */
 const GATHER_MS = 60;
 /** Told even if nothing changes: a sign of life, and the time. */
 const EVERY_MS = 1_000;
+/** A port for each ordered pair of seven peers and each of two algorithms, and two sockets when it is used. */
+const PEERS = 7 * 6 * 2 * 3;
 /** Descriptors that pages never get: each node is a process with pipes. */
-const RESERVED = 32 + 4 * MOST_NODES;
+const RESERVED = 32 + 4 * MOST_NODES + PEERS;
 
 export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> {
   const token = randomBytes(24).toString("base64url");
@@ -111,11 +119,20 @@ async function route(desk: Desk, request: IncomingMessage, response: ServerRespo
 }
 
 /** What a path asks for; `null`: nothing. */
-function orderOf(path: string, { stage, dialer }: DemoPageOptions): (() => CommandResult) | null {
-  if (path === "/nodes") return () => addNode(stage);
+function orderOf(path: string, { stage, dialer, peers }: DemoPageOptions): (() => CommandResult) | null {
+  if (path.startsWith("/peers/")) {
+    const parts = path
+      .split("/")
+      .slice(2)
+      .map((part) => decode(part) ?? "");
+    return () => commandPeers(peers, parts);
+  }
+  if (path === "/nodes" && stage !== undefined) return () => addNode(stage);
   const [, room, name = "", action = ""] = /^\/(nodes|dialer)\/([^/]+)(?:\/([a-z]+))?$/.exec(path) ?? [];
-  if (room === "nodes" && action !== "") return () => command(stage, decode(name) ?? "", action);
-  if (room === "dialer" && action === "") return () => startDialer(dialer, decode(name) ?? "");
+  if (room === "nodes" && action !== "" && stage !== undefined)
+    return () => command(stage, decode(name) ?? "", action);
+  if (room === "dialer" && action === "" && dialer !== undefined)
+    return () => startDialer(dialer, decode(name) ?? "");
   return null;
 }
 
@@ -134,7 +151,7 @@ class Feed {
     const gather = (): void => {
       if (this.#readers.size > 0) this.#gathering ??= setTimeout(() => this.#tell(), GATHER_MS);
     };
-    this.#offs = [options.stage.on(gather), options.dialer.on(gather)];
+    this.#offs = [options.stage, options.dialer, options.peers].flatMap((part) => part?.on(gather) ?? []);
     this.#ticking = setInterval(() => this.#tell(), EVERY_MS);
   }
 
@@ -162,7 +179,8 @@ class Feed {
   }
 
   #snapshot(): Snapshot {
-    const { stage, dialer, ttlMs } = this.#options;
-    return { at: preciseNow(), ttlMs, mostNodes: MOST_NODES, state: stage.state, dialer: dialer.state };
+    const { stage, dialer, peers, ttlMs } = this.#options;
+    const shown = { state: stage?.state, dialer: dialer?.state, peers: peers.state };
+    return { at: preciseNow(), ttlMs, mostNodes: MOST_NODES, ...shown };
   }
 }

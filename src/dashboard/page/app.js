@@ -4,6 +4,7 @@ import { heard, serverNow } from "./clock.js";
 import { demoView } from "./demo.js";
 import { renderDialer, tickDialer } from "./dialer.js";
 import { attr, byId, el, text } from "./dom.js";
+import { renderPeers, tickPeers } from "./peers.js";
 import { renderLeadership, tickLeadership } from "./leadership.js";
 import { SidecarModel } from "./sidecar.js";
 import { renderStorage } from "./storage.js";
@@ -23,6 +24,9 @@ let live = false;
 let view = null;
 /** @type {import("./dialer.js").Dialer | null} */
 let dialer = null;
+/** @type {import("./peers.js").Peers | null} */
+let peers = null;
+let peersTtl = 0;
 
 addEventListener("hashchange", () => {
   token = tokenOfAddress() ?? token;
@@ -37,9 +41,11 @@ void follow("/events", {
   onEvent: (event, data) => {
     heard(data.at);
     if (event === "demo") {
-      view = demoView(data);
-      dialer = data.dialer;
-      gauge(view.ops ?? 0, data.at);
+      view = data.state ? demoView(data) : null;
+      dialer = data.dialer ?? null;
+      peers = data.peers;
+      peersTtl = data.ttlMs;
+      if (view !== null) gauge(view.ops ?? 0, data.at);
     } else {
       sidecar.take(event, data);
       view = sidecar.view();
@@ -72,27 +78,39 @@ function tokenOfAddress() {
 }
 
 function draw() {
-  if (view === null) return;
+  if (view === null && peers === null) return;
   byId("main").hidden = false;
-  text(byId("subtitle"), view.subtitle);
   const barred = token === null ? "open the page by the address with the token" : null;
-  renderScene(view.scene);
-  byId("legend-stopped").hidden = view.storage === null;
-  renderLeadership(view);
-  renderStorage(view.storage);
-  renderCards(view, barred);
-  renderTimeline(view, serverNow());
-  if (dialer !== null) {
-    openTabs();
-    renderDialer(dialer, barred);
+  if (view === null) text(byId("subtitle"), "live demo: real processes, no server");
+  else drawElection(view, barred);
+  if (dialer !== null) renderDialer(dialer, barred);
+  if (peers !== null) {
+    renderPeers(peers, barred, serverNow(), peersTtl);
+    openTabs([...(view === null ? [] : ["election"]), ...(dialer === null ? [] : ["dialer"]), "peers"]);
   }
-  announce(view);
   tick();
+}
+
+/**
+ * @param {import("./view.js").View} shown
+ * @param {string | null} barred
+ */
+function drawElection(shown, barred) {
+  text(byId("subtitle"), shown.subtitle);
+  renderScene(shown.scene);
+  byId("legend-stopped").hidden = shown.storage === null;
+  renderLeadership(shown);
+  renderStorage(shown.storage);
+  renderCards(shown, barred);
+  renderTimeline(shown, serverNow());
+  announce(shown);
 }
 
 /** What runs by itself between two events. */
 function tick() {
   const now = serverNow();
+  tickPeers(now);
+  if (view === null) return;
   tickLeadership(now);
   tickCards(now);
   tickTimeline(now);
@@ -100,7 +118,7 @@ function tick() {
 }
 
 function frame() {
-  if (view !== null && live) tick();
+  if ((view !== null || peers !== null) && live) tick();
   if (calm.matches) setTimeout(frame, CALM_TICK_MS);
   else requestAnimationFrame(frame);
 }

@@ -58,7 +58,7 @@ export function attr(node, name, value) {
 }
 
 /**
- * @param {HTMLElement} node
+ * @param {HTMLElement | SVGElement} node
  * @param {number} hue
  */
 export function setHue(node, hue) {

@@ -1,18 +1,28 @@
-/** The halves of the demo's page, one shown at a time. Which one is kept in the address, behind the token. */
+/** The parts of the demo's page, one shown at a time. Which one is kept in the address, behind the token. */
 import { attr, byId } from "./dom.js";
 
-const NAMES = ["election", "dialer"];
+const NAMES = ["election", "dialer", "peers"];
+/** Those that there is something to show in. */
+let shown = NAMES;
 const KEY = "view";
 
 /** @param {string} name */
 const tabOf = (name) => byId(`tab-${name}`);
 
-/** There is more than one half to show. */
-export function openTabs() {
+let opened = false;
+
+/**
+ * There is more to show than an election, or something else.
+ * @param {readonly string[]} names
+ */
+export function openTabs(names) {
+  if (opened) return;
+  opened = true;
+  shown = NAMES.filter((name) => names.includes(name));
   const list = byId("tabs");
-  if (!list.hidden) return;
-  list.hidden = false;
-  for (const name of NAMES) {
+  list.hidden = shown.length < 2;
+  for (const name of NAMES) tabOf(name).hidden = !shown.includes(name);
+  for (const name of shown) {
     attr(byId(name), "role", "tabpanel");
     attr(byId(name), "aria-labelledby", `tab-${name}`);
     tabOf(name).addEventListener("click", () => show(name, true));
@@ -26,7 +36,7 @@ export function openTabs() {
  * @param {boolean} remember
  */
 function show(wanted, remember) {
-  const name = NAMES.includes(wanted) ? wanted : "election";
+  const name = shown.includes(wanted) ? wanted : (shown[0] ?? "election");
   for (const other of NAMES) {
     const chosen = other === name;
     byId(other).hidden = !chosen;
@@ -42,11 +52,11 @@ function show(wanted, remember) {
 
 /** @param {KeyboardEvent} event */
 function move(event) {
-  const here = NAMES.findIndex((name) => tabOf(name) === event.target);
+  const here = shown.findIndex((name) => tabOf(name) === event.target);
   const there = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: -1 }[event.key];
   if (here < 0 || there === undefined) return;
   event.preventDefault();
-  const name = NAMES.at(there % NAMES.length) ?? "";
+  const name = shown.at(there % shown.length) ?? "";
   show(name, true);
   tabOf(name).focus();
 }
