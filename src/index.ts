@@ -56,7 +56,7 @@ export type { BothOptions } from "./both/index.js";
 export { Lock } from "./lock/lock.js";
 export type { AcquireOptions, LockOptions } from "./lock/lock.js";
 export type { Term } from "./api/term.js";
-export type { EndReason, TermEnd, TransferOptions, TransferResult } from "./api/term.js";
+export type { EndReason, Standee, TermEnd, TransferOptions, TransferResult } from "./api/term.js";
 export type { Timing } from "./law/timing.js";
 export type { TimingOptions } from "./api/options.js";
 export type { Work } from "./election/work.js";

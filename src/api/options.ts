@@ -58,4 +58,20 @@ export interface ElectionOptions extends TimingOptions {
    * end of each. Needs a backend with `records`. Default `false`.
    */
   readonly history?: boolean | undefined;
+  /**
+   * Higher is preferred, at a vacancy and, after {@link minTermMs}, by the sitting
+   * leader, which then hands over. A whole number, for people: exclusion never
+   * depends on it. Default 0. Candidates that are to be compared all set it (or
+   * {@link roster}); needs a backend with `records`.
+   */
+  readonly priority?: number | undefined;
+  /** `false`: never leads, but is on the roster, as an observer. Default `true`. */
+  readonly eligible?: boolean | undefined;
+  /** How long this candidate leads before it hands over to one of a higher priority. Default ten ttls. */
+  readonly minTermMs?: number | undefined;
+  /**
+   * Be on the roster, for `candidates()`: one small record of the election, which
+   * each candidate updates twice a ttl. Default: only with a priority.
+   */
+  readonly roster?: boolean | undefined;
 }

@@ -29,6 +29,20 @@ export interface TermEnd {
  */
 export type TransferResult = "taken" | "taken-by-other" | "timeout";
 
+/** A candidate on the roster of its election. */
+export interface Standee {
+  readonly candidate: string;
+  readonly priority: number;
+  /** `false`: an observer, which never leads. */
+  readonly eligible: boolean;
+  /** Whether it led at its last beat, at most half a ttl ago; who leads now, `leader()` says. */
+  readonly leads: boolean;
+  /** When it began to stand, by its own wall clock, in epoch milliseconds; for people. */
+  readonly since: number;
+  /** Whether it is the candidate that was asked. */
+  readonly self: boolean;
+}
+
 /** How a term is handed over. */
 export interface TransferOptions {
   /**

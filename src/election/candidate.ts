@@ -22,24 +22,14 @@ import { FollowerLog } from "./follower-log.js";
 import { HistoryWriter } from "./term-history.js";
 import { Operators } from "./operators.js";
 import { UnderWay } from "./under-way.js";
-import { handOver, heirOf } from "./transfer.js";
-import type { TransferOptions, TransferResult } from "../api/term.js";
+import { transferTerm } from "./transfer.js";
+import type { Standee, TransferOptions, TransferResult } from "../api/term.js";
 import { forgetStore } from "./one-store.js";
-import { serve } from "./work.js";
-import type { Work } from "./work.js";
-import { bounded, sleep, untilAborted } from "../kit/wait.js";
-import type { LinkedSignal } from "../kit/wait.js";
-
-/** Which call the candidate is in: `run` goes on until it is stopped, `campaign` ends with its one term. */
-type Call = "run" | "campaign";
-
-type State =
-  | { readonly kind: "idle" }
-  /** From the call on: `ready()` and pauses between attempts belong to it. */
-  | { readonly kind: "campaigning"; readonly call: Call }
-  | { readonly kind: "leading"; readonly call: Call; readonly tenure: Tenure };
-
-const IDLE: State = { kind: "idle" };
+import { type Call, type CandidateState, IDLE } from "./candidate-state.js";
+import { readRoster } from "./standees.js";
+import { RosterMember, wantsRoster } from "./standing.js";
+import { serve, type Work } from "./work.js";
+import { bounded, type LinkedSignal, sleep, untilAborted } from "../kit/wait.js";
 
 export class Candidate {
   readonly election: string;
@@ -58,7 +48,8 @@ export class Candidate {
   readonly #underWay = new UnderWay();
   readonly #operators: Operators | undefined;
   readonly #history: HistoryWriter | undefined;
-  #state: State = IDLE;
+  readonly #member: RosterMember | undefined;
+  #state: CandidateState = IDLE;
   #announced = false;
   /** The end of the last term, if it may not have been reported when the next campaign began. */
   #last: Promise<unknown> | undefined;
@@ -72,16 +63,22 @@ export class Candidate {
     this.timing = resolveTiming(options, options.backend.timing ?? {}, options.backend.guarantees);
     this.candidate = `${checkId(options.id ?? defaultId())}-${this.clock.uniqueId()}`;
     this.#value = checkValue(options.value ?? this.candidate);
-    this.#ready = options.ready;
     this.#closeBackend = options.closeBackend ?? false;
     this.events = new Reports(this.election, this.candidate, options.logger, this.backend.name);
     this.#operators = options.controls === true ? new Operators(this) : undefined;
+    this.#member = wantsRoster(options) ? new RosterMember(this, options) : undefined;
+    this.#ready = this.#member?.eligible === false ? () => false : options.ready;
     this.#history = options.history === true ? new HistoryWriter(this, this.#underWay.closing) : undefined;
   }
 
   /** The term it is in, if any. */
   get tenure(): Tenure | undefined {
     return this.#state.kind === "leading" ? this.#state.tenure : undefined;
+  }
+
+  /** Whether it campaigns or leads. */
+  get stands(): boolean {
+    return this.#state.kind !== "idle";
   }
 
   get closed(): boolean {
@@ -133,10 +130,7 @@ export class Candidate {
 
   /** Ends this term in favour of a named candidate, and says who was seen to lead next. */
   async transfer(tenure: Tenure, to: string, options: TransferOptions = {}): Promise<TransferResult> {
-    const heir = heirOf(this.candidate, this.timing, to, options);
-    options.signal?.throwIfAborted();
-    const end = (): Promise<unknown> => tenure.endNow("resigned", `handing over to ${heir.candidate}`);
-    return handOver(this, tenure, heir, end, options.signal);
+    return transferTerm(this, tenure, { to, ...options }, this.#member);
   }
 
   /** Withdraws, or stops the work and releases; afterwards nothing is under way. */
@@ -155,6 +149,11 @@ export class Candidate {
       this.events.token = undefined;
       this.#state = state.call === "run" ? { kind: "campaigning", call: "run" } : IDLE;
     });
+  }
+
+  /** Who stands, as its roster shows. */
+  candidates(signal: AbortSignal): Promise<readonly Standee[]> {
+    return readRoster(this, this.#member, signal);
   }
 
   acceptRegression(): void {
@@ -200,6 +199,7 @@ export class Candidate {
     if (!this.#announced) announce(this.election, this.backend, this.events);
     this.#announced = true;
     this.#state = { kind: "campaigning", call };
+    this.#member?.begin();
   }
 
   async #once<T extends Tenure | null>(
@@ -267,8 +267,10 @@ export class Candidate {
     if ((await this.#operators?.allowCampaign(wait, signal)) === false) return null;
     const { ttlMs, marginMs, retryMs, attemptMs } = this.timing;
     const { election, candidate } = this;
+    const standBackMs = this.#member?.standBackMs;
+    const durations = { ttlMs, stopMs: ttlMs - marginMs, retryMs, attemptMs, standBackMs };
     const campaign = this.backend.campaign(
-      { election, candidate, value: this.#value, ttlMs, stopMs: ttlMs - marginMs, retryMs, attemptMs },
+      { election, candidate, value: this.#value, ...durations },
       { wait, signal, seen: (token) => this.floor.seen(this.#followed.met(token, wait, signal)) },
     );
     const hold = await granted(campaign, this, signal);

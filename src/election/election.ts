@@ -16,7 +16,7 @@ import { checkEvent, checkOptions } from "../kit/known-options.js";
 import { ELECTION_OPTIONS, EVENTS } from "./known-options.js";
 import { LeaderFeed, observeLeaders } from "./observe.js";
 import type { ElectionOptions } from "../api/options.js";
-import type { Term, TransferOptions, TransferResult } from "../api/term.js";
+import type { Standee, Term, TransferOptions, TransferResult } from "../api/term.js";
 import type { Timing } from "../law/timing.js";
 import type { Work } from "./work.js";
 import { bounded } from "../kit/wait.js";
@@ -128,6 +128,17 @@ export class Election implements AsyncDisposable {
         stop.unlink,
       ),
     );
+  }
+
+  /**
+   * Who stands in this election: those with a priority or `roster: true`, highest
+   * first, the leader among them. A candidate that is on the roster itself leaves
+   * out who has fallen silent for a ttl; another shows the record as it is.
+   * Rejects if the store cannot be asked or keeps no records.
+   */
+  async candidates(options: { readonly signal?: AbortSignal } = {}): Promise<readonly Standee[]> {
+    const stop = this.#candidate.stopSignal(options.signal);
+    return this.#candidate.track(this.#candidate.candidates(stop.signal).finally(stop.unlink));
   }
 
   /**

@@ -32,6 +32,26 @@ export function heirOf(candidate: string, timing: Timing, to: unknown, options: 
   return { candidate: heir, forMs };
 }
 
+/** Whoever knows who stands. */
+interface Knowing {
+  /** Throws if nobody of this name stands. */
+  checkKnown(to: string): void;
+}
+
+/** `Term.transfer`, once it is known to be held. */
+export async function transferTerm(
+  candidate: Transferring,
+  tenure: Tenure,
+  { to, ...options }: TransferOptions & { readonly to: unknown },
+  member: Knowing | undefined,
+): Promise<TransferResult> {
+  const heir = heirOf(candidate.candidate, candidate.timing, to, options);
+  member?.checkKnown(heir.candidate);
+  options.signal?.throwIfAborted();
+  const end = (): Promise<unknown> => tenure.endNow("resigned", `handing over to ${heir.candidate}`);
+  return handOver(candidate, tenure, heir, end, options.signal);
+}
+
 /**
  * Ends a term in favour of this heir, and says who leads after it. The
  * result does not depend on whether the store could name the heir, nor on

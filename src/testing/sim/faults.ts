@@ -3,6 +3,7 @@ import { nap, overrun, restore } from "./etcd-faults.js";
 import { loseMemory } from "./memory-loss.js";
 import type { Fault } from "./plan.js";
 import { Random } from "./random.js";
+import { transferTo } from "./transfers.js";
 import { evictLeader, executeWill } from "./wills.js";
 import type { Replica } from "./replica.js";
 import type { World } from "./world.js";
@@ -96,12 +97,19 @@ function strike(world: World, fault: Fault, replica: Replica, until: number): vo
     case "forge":
       return world.store.forge?.(plan.ttlMs);
     case "will":
-      return executeWill(world, replica, arg);
     case "evict":
-      return evictLeader(world, replica);
+    case "transfer":
+      return passOn(world, fault, replica);
     case "step":
       return world.store.step?.(stepMs(plan.ttlMs, arg));
   }
+}
+
+/** Leadership is given away, by its leader or by others. */
+function passOn(world: World, fault: Fault, replica: Replica): void {
+  if (fault.kind === "will") executeWill(world, replica, fault.arg);
+  else if (fault.kind === "evict") evictLeader(world, replica);
+  else transferTo(world, fault);
 }
 
 /** From half a ttl back to two ttls ahead, and now and then an hour either way. */

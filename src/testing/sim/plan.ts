@@ -8,7 +8,7 @@ import type { CronPlan } from "./cron-plan.js";
 import { addEtcdFaults } from "./etcd-plan.js";
 import type { EtcdFaultKind } from "./etcd-plan.js";
 import { Random } from "./random.js";
-import { addRecordFaults } from "./record-plan.js";
+import { addRecordFaults, drawStandBack } from "./record-plan.js";
 import type { RecordFaultKind } from "./record-plan.js";
 import { addLockFaults } from "./lock-plan.js";
 import type { LockFaultKind } from "./lock-plan.js";
@@ -114,6 +114,8 @@ export interface Plan {
   readonly sides: number;
   /** Candidates give campaigns up and campaign again, and do not wait for the end of their terms. Plans of before: no. */
   readonly fickle?: boolean;
+  /** All candidates leave a vacancy to others for so long, by their own wish (records and files only). Plans of before: no. */
+  readonly standBackMs?: number | undefined;
   /** How often the getters are asked: after every event, or only now and then, so that the timers must do their part. */
   readonly probe: "always" | "seldom";
   /** In leadership a schedule is run; else work that lasts as long as the term. */
@@ -207,6 +209,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
       (store === "queue" || store === "locks" || store === "peers") && random.chance(0.2)
         ? drawSides(new Random(seed, "sides"))
         : 0,
+    standBackMs: drawStandBack(store, ttlMs, new Random(seed, "stand-back")),
     probe: random.chance(0.7) ? "always" : "seldom",
     cron,
     faults: drawFaults(random, kinds, { nodes, ttlMs, healAtMs })

@@ -7,7 +7,9 @@ import type { World } from "./world.js";
 export function expectQuietEnd(world: World, monitors: readonly Monitor[]): void {
   const { plan, scheduler, monitor, cron } = world;
   // Consul lets a session end after two ttls, and keeps its locks closed for another.
-  const patience = ((plan.store === "locks" ? 5 : 3) * plan.ttlMs) / plan.rates.low;
+  const ttls = plan.store === "locks" ? 5 : 3;
+  // Whoever leaves a vacancy to others does so for a ttl at most.
+  const patience = ((plan.standBackMs === undefined ? ttls : ttls + 1) * plan.ttlMs) / plan.rates.low;
   const someoneLed = (since: number, what: string) => (): void => {
     const vacant = monitors.find(({ lastHeld }) => lastHeld < since);
     const where = vacant === monitor ? "" : " in one of the other elections";

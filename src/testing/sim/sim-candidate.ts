@@ -92,6 +92,7 @@ export class SimCandidate implements WorkloadHost {
         drainMs,
         marginMs: marginOf(ttlMs, plan.stopShare),
         campaigns: (candidate) => (this.#candidate = candidate),
+        standBackMs: plan.standBackMs,
       }),
       clock: this.#clock,
       ttlMs,
@@ -125,6 +126,19 @@ export class SimCandidate implements WorkloadHost {
     this.#election
       .resign()
       .catch((error: unknown) => this.monitor.note(`${this.owner} resign failed: ${text(error)}`));
+  }
+
+  /** What its election is called in the store; `undefined` before its first campaign. */
+  get name(): string | undefined {
+    return this.#candidate;
+  }
+
+  transfer(to: string, timeoutMs: number): void {
+    const { transfer } = this.#election;
+    if (transfer === undefined) return this.resign();
+    const note = (what: unknown): void =>
+      this.monitor.note(`${this.owner} hands over to ${to}: ${text(what)}`);
+    transfer.call(this.#election, to, { timeoutMs }).then(note, note);
   }
 
   proclaim(value: string): void {

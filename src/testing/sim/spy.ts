@@ -12,6 +12,8 @@ export interface SpyOptions {
   readonly marginMs: (grantedTtlMs: number) => number;
   /** Told under which name the election campaigns. */
   readonly campaigns?: (candidate: string) => void;
+  /** How long the candidate leaves a vacancy to others; default not at all. */
+  readonly standBackMs?: number | undefined;
 }
 
 export function spied(backend: Backend, options: SpyOptions): Backend {
@@ -28,7 +30,10 @@ export function spied(backend: Backend, options: SpyOptions): Backend {
     },
     campaign: async (candidacy, call) => {
       options.campaigns?.(candidacy.candidate);
-      const hold = await backend.campaign(candidacy, call);
+      const { standBackMs } = options;
+      const standing =
+        standBackMs === undefined ? candidacy : { ...candidacy, standBackMs: () => standBackMs };
+      const hold = await backend.campaign(standing, call);
       return hold === null ? null : new SpiedHold(hold, options);
     },
     observe: (election, call) => backend.observe(election, call),

@@ -17,6 +17,8 @@ export interface Subject {
   tryCampaign?(options: { signal: AbortSignal }): Promise<SubjectTerm | null>;
   observe(options: { signal: AbortSignal }): AsyncIterable<Leader | null>;
   resign(): Promise<void>;
+  /** Hands its term over to a named candidate. Subjects without it resign instead. */
+  transfer?(to: string, options: { timeoutMs: number }): Promise<unknown>;
   close(): Promise<void>;
   /** An operator accepts that tokens begin anew. Subjects without it refuse until they are higher again. */
   acceptRegression?(): void;
