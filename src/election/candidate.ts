@@ -11,6 +11,7 @@ import type { Clock } from "../seam/clock.js";
 import { systemClock } from "../kit/clock.js";
 import type { Deadline } from "../law/deadline.js";
 import { ConclaveError, describe, isRetriable } from "../kit/errors.js";
+import type { Stop } from "../kit/stop.js";
 import { Reports } from "../law/reports.js";
 import { leaseOf } from "../law/lease.js";
 import { checkId, checkName, checkValue, defaultId } from "../kit/names.js";
@@ -98,12 +99,12 @@ export class Candidate {
   }
 
   /** Campaigns until it leads. Passing faults are waited out; permanent ones reject, and so does the signal. */
-  async campaign(signal: AbortSignal | undefined): Promise<Tenure> {
+  async campaign(signal: Stop | undefined): Promise<Tenure> {
     return this.#once(signal, (stop) => this.#campaign(stop, false));
   }
 
   /** One attempt; `null` if someone else leads or it is not ready. Rejects if the store cannot be asked. */
-  async tryCampaign(signal: AbortSignal | undefined): Promise<Tenure | null> {
+  async tryCampaign(signal: Stop | undefined): Promise<Tenure | null> {
     return this.#once(signal, async (stop) => {
       const limitMs = 2 * this.timing.attemptMs;
       const since = this.clock.now();
@@ -167,7 +168,7 @@ export class Candidate {
   }
 
   /** A signal that aborts with the caller's or with `close()`; to be unlinked when done. */
-  stopSignal(signal: AbortSignal | undefined): LinkedSignal {
+  stopSignal(signal: Stop | undefined): LinkedSignal {
     return this.#underWay.stopSignal(signal);
   }
 
@@ -203,7 +204,7 @@ export class Candidate {
   }
 
   async #once<T extends Tenure | null>(
-    signal: AbortSignal | undefined,
+    signal: Stop | undefined,
     campaign: (stop: AbortSignal) => Promise<T>,
   ): Promise<T> {
     this.#begin("campaign");

@@ -9,14 +9,24 @@ import { storeText, whereOf } from "../kit/where.js";
 /** Names are unbounded: of more than this the oldest are forgotten, and no longer compared. */
 const MOST_NAMES = 10_000;
 const stores = new Map<string, WeakRef<Backend>>();
+/** One for each backend, however many elections it has. */
+const references = new WeakMap<Backend, WeakRef<Backend>>();
+
+function referenceTo(backend: Backend): WeakRef<Backend> {
+  let reference = references.get(backend);
+  if (reference === undefined) references.set(backend, (reference = new WeakRef(backend)));
+  return reference;
+}
 
 /** Notes that a candidate of this name campaigns on this store. Returns what is wrong with that, if anything is. */
 export function noteStore(election: string, backend: Backend): string | undefined {
   const other = stores.get(election)?.deref();
   if (other === undefined) {
-    stores.set(election, new WeakRef(backend));
-    const [oldest] = stores.keys();
-    if (stores.size > MOST_NAMES && oldest !== undefined) stores.delete(oldest);
+    stores.set(election, referenceTo(backend));
+    if (stores.size > MOST_NAMES) {
+      const [oldest] = stores.keys();
+      if (oldest !== undefined) stores.delete(oldest);
+    }
     return undefined;
   }
   if (!differ(other, backend)) return undefined;

@@ -17,7 +17,7 @@ export class UnderWay {
   }
 
   /** A signal that aborts with the caller's or with {@link stop}; linked by hand, unlinked when done. */
-  stopSignal(signal: AbortSignal | undefined): LinkedSignal {
+  stopSignal(signal: Stop | undefined): LinkedSignal {
     return linkedSignal([this.#closing, ...(signal ? [signal] : [])]);
   }
 

@@ -11,6 +11,16 @@ export type { Stop } from "../seam/stop.js";
 export class StopSource implements Stop {
   #stopped: { reason: unknown } | undefined;
   #listeners: Set<() => void> | undefined;
+  #controller: AbortController | undefined;
+
+  /** The same as an AbortSignal, for those who need a real one. Made when it is asked for: that takes as long as half a request. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#stopped !== undefined) this.#controller.abort(this.reason);
+    }
+    return this.#controller.signal;
+  }
 
   get aborted(): boolean {
     return this.#stopped !== undefined;
@@ -26,6 +36,7 @@ export class StopSource implements Stop {
   stop(reason?: unknown): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = { reason };
+    this.#controller?.abort(this.reason);
     for (const listener of this.#listeners ?? []) listener(); // a set skips those that are removed meanwhile
     this.#listeners = undefined;
   }

@@ -96,7 +96,7 @@ export function bounded<T>(
   what: string,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  return limited(clock, limitMs, signal, what, (stop) => call(signalOf(stop)));
+  return limited(clock, limitMs, signal, what, (stop) => call(stop.signal));
 }
 
 /** {@link bounded} for a call that needs no AbortSignal: making one takes as long as half a request. */
@@ -105,7 +105,7 @@ export function limited<T>(
   limitMs: number,
   signal: Stop,
   what: string,
-  call: (stop: Stop) => Promise<T>,
+  call: (stop: StopSource) => Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     throwIfStopped(signal);
@@ -145,12 +145,6 @@ export function limited<T>(
       fail(error);
     }
   });
-}
-
-function signalOf(stop: Stop): AbortSignal {
-  const controller = new AbortController();
-  onAbort(stop, () => controller.abort(stop.reason));
-  return controller.signal;
 }
 
 /** Waits for `promise`, but not beyond the abort of `signal`. What comes after that is lost. */

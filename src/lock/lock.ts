@@ -15,6 +15,7 @@ import type { ElectionOptions } from "../api/options.js";
 import type { Tenure } from "../law/tenure.js";
 import type { Term } from "../api/term.js";
 import type { Timing } from "../law/timing.js";
+import { type Stop, StopSource } from "../kit/stop.js";
 import { onAbort, untilAborted } from "../kit/wait.js";
 
 /** What a {@link Lock} is opened with. */
@@ -34,7 +35,7 @@ const LONGEST_MS = 2 ** 31 - 1;
 export class Lock implements AsyncDisposable {
   readonly name: string;
   readonly #candidate: Candidate;
-  readonly #closing = new AbortController();
+  readonly #closing = new StopSource();
   /** Everyone of this process who has asked, in the order of asking: each waits for the one before. */
   #tail: Promise<void> = Promise.resolve();
   #asking = 0;
@@ -84,7 +85,7 @@ export class Lock implements AsyncDisposable {
     if (this.#asking > 0) return null;
     const limit = this.#limit(options);
     try {
-      const tenure = await this.#inTurn(limit.signal, () => this.#candidate.tryCampaign(limit.signal));
+      const tenure = await this.#inTurn(limit.stop, () => this.#candidate.tryCampaign(limit.stop));
       return tenure?.term ?? null;
     } finally {
       limit.done();
@@ -135,7 +136,7 @@ export class Lock implements AsyncDisposable {
 
   /** Ends everything: who waits is refused, what is held is given back. */
   async close(): Promise<void> {
-    this.#closing.abort(new ConclaveError("state", `lock "${this.name}" is closed; open a new one`));
+    this.#closing.stop(new ConclaveError("state", `lock "${this.name}" is closed; open a new one`));
     await this.#candidate.close();
   }
 
@@ -146,7 +147,7 @@ export class Lock implements AsyncDisposable {
   async #acquire(options: AcquireOptions): Promise<Tenure> {
     const limit = this.#limit(options);
     try {
-      return await this.#inTurn(limit.signal, () => this.#candidate.campaign(limit.signal));
+      return await this.#inTurn(limit.stop, () => this.#candidate.campaign(limit.stop));
     } finally {
       limit.done();
     }
@@ -159,7 +160,7 @@ export class Lock implements AsyncDisposable {
   }
 
   /** Takes a place behind those who asked before, and keeps it until the term is over. */
-  async #inTurn<T extends Tenure | null>(signal: AbortSignal, campaign: () => Promise<T>): Promise<T> {
+  async #inTurn<T extends Tenure | null>(stop: Stop, campaign: () => Promise<T>): Promise<T> {
     const before = this.#tail;
     let leave = (): void => {};
     this.#tail = new Promise<void>((resolve) => {
@@ -171,7 +172,7 @@ export class Lock implements AsyncDisposable {
     });
     this.#asking++;
     try {
-      await untilAborted(signal, before);
+      await untilAborted(stop, before);
       const tenure = await campaign();
       if (tenure === null) leave();
       else void tenure.ended.then(leave);
@@ -182,11 +183,11 @@ export class Lock implements AsyncDisposable {
     }
   }
 
-  #limit(options: AcquireOptions): { signal: AbortSignal; done: () => void } {
+  #limit(options: AcquireOptions): { stop: StopSource; done: () => void } {
     const { timeoutMs } = options;
     if (timeoutMs !== undefined && timeoutMs !== Infinity && !(timeoutMs >= 0 && timeoutMs <= LONGEST_MS))
       throw invalid(`timeoutMs must lie between 0 and ${LONGEST_MS} milliseconds, got ${timeoutMs}`);
-    const controller = new AbortController();
+    const source = new StopSource();
     let timer: Timer | undefined;
     const unlinks: (() => void)[] = [];
     const done = (): void => {
@@ -196,14 +197,14 @@ export class Lock implements AsyncDisposable {
     // Whoever waits is told in a later microtask; by then `close()` may have resolved, and no timer may be left.
     const stop = (reason: unknown): void => {
       done();
-      controller.abort(reason);
+      source.stop(reason);
     };
     if (timeoutMs !== undefined && timeoutMs !== Infinity)
       timer = this.#candidate.clock.after(timeoutMs, () =>
         stop(new ConclaveError("timeout", `lock "${this.name}" was not free within ${timeoutMs} ms`)),
       );
-    for (const source of [this.#closing.signal, ...(options.signal ? [options.signal] : [])])
-      unlinks.push(onAbort(source, () => stop(source.reason)));
-    return { signal: controller.signal, done };
+    for (const signal of [this.#closing, ...(options.signal ? [options.signal] : [])])
+      unlinks.push(onAbort(signal, () => stop(signal.reason)));
+    return { stop: source, done };
   }
 }

@@ -77,6 +77,23 @@ describe("etcd: combined transactions", () => {
     );
   });
 
+  it("has a limited number under way, however many join at once: the next goes when one has ended", async () => {
+    const { sent, clock, combined } = table();
+    const asked = Array.from({ length: 60 * 40 }, (_, n) => combined.ask(join(n), LIMITS));
+    await until(() => sent.length === 16);
+    await clock.advance(100);
+    expect(sent.length).toBe(16);
+    for (let answered = 0; answered < 40; answered++) {
+      await until(() => sent.length > answered);
+      sent[answered]!.answer();
+      await until(() => sent.length === Math.min(40, answered + 17));
+    }
+    expect((await Promise.all(asked)).map((answer) => keysOf(answer)[0])).toEqual(
+      asked.map((_, n) => `e${n}/`),
+    );
+    expect(clock.timers).toBe(0);
+  });
+
   it("sends each alone if a comparison fails: nothing was written, and only one of them is concerned", async () => {
     const { sent, combined } = table();
     const asked = [1, 2].map((n) => combined.ask(join(n), LIMITS));

@@ -225,8 +225,8 @@ describe("the system's clock", () => {
     const draws = Array.from({ length: 100 }, () => systemClock.random());
     expect(draws.every((draw) => draw >= 0 && draw < 1)).toBe(true);
     expect(new Set(draws).size).toBeGreaterThan(90);
-    const ids = Array.from({ length: 100 }, () => systemClock.uniqueId());
-    expect(new Set(ids).size).toBe(100);
+    const ids = Array.from({ length: 1_000 }, () => systemClock.uniqueId());
+    expect(new Set(ids).size).toBe(1_000);
     expect(ids.every((id) => /^[0-9a-f]{16}$/.test(id))).toBe(true);
   });
 });

@@ -50,4 +50,15 @@ describe("a halt", () => {
     await expect(under).rejects.toMatchObject({ name: "AbortError" });
     await expect(call()).rejects.toMatchObject({ name: "AbortError" });
   });
+
+  it("gives an AbortSignal that aborts with it, made before the stop or after it, with the same reason", () => {
+    const halt = new StopSource();
+    const { signal } = halt;
+    expect([signal.aborted, halt.signal === signal]).toEqual([false, true]);
+    halt.stop("enough");
+    expect([signal.aborted, signal.reason]).toEqual([true, "enough"]);
+    const over = new StopSource();
+    over.stop();
+    expect([over.signal.aborted, over.signal.reason]).toEqual([true, over.reason]);
+  });
 });

@@ -114,3 +114,23 @@ it.each(["lost", "run out"])(
     expect([clock.timers, backend.followers.size]).toEqual([0, 0]);
   },
 );
+
+it("terms whose listeners take long end in short goes: the event loop gets its turn in between, and none is held meanwhile", async () => {
+  const clock = new VirtualClock();
+  const backend = new OneSession(clock);
+  const names = Array.from({ length: 100 }, (_, i) => `e${i}`);
+  const terms = await Promise.all(names.map((name) => election(backend, clock, name).campaign()));
+  let heard = 0;
+  for (const { signal } of terms)
+    signal.addEventListener("abort", () => {
+      heard++;
+      clock.stall(1);
+    });
+  for (const follower of backend.followers) follower.lost();
+  expect(heard).toBe(11);
+  await clock.advance(1);
+  expect(heard).toBe(22);
+  expect(terms.filter(({ held }) => held)).toEqual([]);
+  await clock.advance(200);
+  expect(terms.filter(({ end }) => end?.reason === "revoked").length).toBe(100);
+});

@@ -504,8 +504,8 @@ export const MUTANTS: readonly Mutant[] = [
         replace: "lost: () => {},",
       },
       {
-        file: SHARED_LEASE,
-        find: 'candidateKey.lose(why, many && candidateKey.state === "held" ? "followed" : "told");',
+        file: "src/backends/etcd/lose-all.js",
+        find: "candidateKey.lose(why);",
         replace: "{ candidateKey.lose(why); break; }",
       },
     ],

@@ -17,7 +17,8 @@ import type { RecordStore } from "../../seam/table.js";
 import { systemClock } from "../../kit/clock.js";
 import { type Clock } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
-import { bounded, onAbort } from "../../kit/wait.js";
+import { type Stop, StopSource } from "../../kit/stop.js";
+import { limited, onAbort, throwIfStopped } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient, KeyValue } from "./client.js";
 import { EtcdError } from "./client/errors.js";
 import { EtcdHold } from "./hold.js";
@@ -66,7 +67,7 @@ export class EtcdBackend implements BackendWithRecords {
   readonly #keys: Keys;
   readonly #leases: LeasePool;
   /** Campaigns under way, each with the controller that stops it. */
-  readonly #campaigns = new Map<AbortController, Promise<unknown>>();
+  readonly #campaigns = new Map<StopSource, Promise<unknown>>();
   /** Whether we may write identity keys: a role for the election's own keys alone does not allow it. */
   #identityKeys = true;
   #closed: Promise<void> | undefined;
@@ -93,9 +94,9 @@ export class EtcdBackend implements BackendWithRecords {
   async campaign(candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null> {
     this.#assertOpen();
     const { signal } = options;
-    const stop = new AbortController();
-    const unlink = onAbort(signal, () => stop.abort(signal.reason));
-    const campaign = this.#campaign(candidacy, { ...options, signal: stop.signal }).finally(() => {
+    const stop = new StopSource();
+    const unlink = onAbort(signal, () => stop.stop(signal.reason));
+    const campaign = this.#campaign(candidacy, options, stop).finally(() => {
       unlink();
       this.#campaigns.delete(stop);
     });
@@ -103,10 +104,10 @@ export class EtcdBackend implements BackendWithRecords {
     return campaign;
   }
 
-  async #campaign(candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null> {
+  async #campaign(candidacy: Candidacy, options: CampaignOptions, stop: Stop): Promise<Hold | null> {
     const stance: Stance = { vacancy: undefined };
     for (;;) {
-      const outcome = await this.#attempt(candidacy, options, stance);
+      const outcome = await this.#attempt(candidacy, options, stop, stance);
       if (outcome !== "left") return outcome;
     }
   }
@@ -114,11 +115,12 @@ export class EtcdBackend implements BackendWithRecords {
   /** `"left"`: it gave way to others, and has to join the queue again. */
   async #attempt(
     candidacy: Candidacy,
-    { wait, signal, seen }: CampaignOptions,
+    { wait, seen }: CampaignOptions,
+    stop: Stop,
     stance: Stance,
   ): Promise<Hold | null | "left"> {
     const { election, candidate, ttlMs, value, attemptMs } = candidacy;
-    const limits: CallLimits = { signal, limitMs: attemptMs };
+    const limits: CallLimits = { signal: stop, limitMs: attemptMs };
     const standBackMs = candidacy.standBackMs ?? (() => 0);
     const key = (leaseHex: string): string => this.#layout.keyName(election, leaseHex);
     const { candidateKey, lease } = await this.#leases.createKey(
@@ -138,7 +140,7 @@ export class EtcdBackend implements BackendWithRecords {
         standBackMs,
         stance,
       });
-      signal.throwIfAborted();
+      throwIfStopped(stop);
       if (won === "left") {
         lease.leave(candidateKey);
         return "left";
@@ -241,7 +243,7 @@ export class EtcdBackend implements BackendWithRecords {
   }
 
   async #close(): Promise<void> {
-    for (const stop of this.#campaigns.keys()) stop.abort(closed());
+    for (const stop of this.#campaigns.keys()) stop.stop(closed());
     await Promise.allSettled(this.#campaigns.values()); // each removes its key first
     await this.#leases.close(CLOSE_MS);
     if (this.#ownsClient) await this.#client[Symbol.asyncDispose]();
@@ -249,8 +251,8 @@ export class EtcdBackend implements BackendWithRecords {
 
   /** Leaves the queue. If etcd cannot be reached now, the key is removed later, or expires with the lease. */
   async #withdraw(candidateKey: CandidateKey, lease: SharedLease): Promise<void> {
-    const never = new AbortController().signal;
-    await bounded(this.#clock, WITHDRAW_MS, never, "leaving the election", (signal) =>
+    const never = new StopSource();
+    await limited(this.#clock, WITHDRAW_MS, never, "leaving the election", (signal) =>
       lease.remove(candidateKey, signal, WITHDRAW_MS),
     ).catch(() => {});
   }

@@ -185,11 +185,12 @@ export class CandidateKey implements Stop {
    */
   async remove(limits: CallLimits): Promise<void> {
     if (!this.sent || this.#why !== undefined) return;
+    this.#stopWatching(); // its deletion is our own
     await this.#owner.transactions.ask(removalOf(this, this.token), limits);
   }
 
   #watch(startRevision: bigint): void {
-    this.#unwatch = this.#client.watch({ key: this.key, startRevision }, (notice) => {
+    this.#unwatch = this.#client.watch({ key: this.key, startRevision, unhurried: true }, (notice) => {
       if (notice.kind === "events") this.#changed(notice.events);
       // The next renewal reads the key itself, so a deletion during the gap is found then.
       else if (notice.kind === "compacted") this.#watch(notice.revision + 1n);

@@ -112,6 +112,11 @@ export interface WatchRequest {
   readonly startRevision?: bigint;
   /** Which events to leave out at the server. */
   readonly skip?: "puts" | "deletes";
+  /**
+   * The server may be asked some milliseconds later, together with others; one
+   * that is cancelled before that costs nothing. Only with a start revision.
+   */
+  readonly unhurried?: boolean;
 }
 
 /** One change of a key. */

@@ -18,7 +18,8 @@ import type { CallLimits, EtcdClient, Transaction, TransactionAnswer } from "./c
 const MOST_OPERATIONS = 120;
 /** With as many under way, others wait for one of them to end: under load more fit into each. */
 const AT_ONCE = 4;
-/** They wait no longer than this. */
+/** A full one does not wait for that, and nobody longer than MAX_QUEUE_MS, up to this many. */
+const MOST_AT_ONCE = 16;
 const MAX_QUEUE_MS = 20;
 
 /** One candidate's transaction. */
@@ -39,6 +40,7 @@ export class CombinedTransactions {
   readonly #client: EtcdClient;
   readonly #clock: Clock;
   #queued: Part[] = [];
+  /** Operations of all that are queued. */
   #size = 0;
   #underWay = 0;
   /** The queue is sent at the end of this turn, or later by a timer. */
@@ -79,26 +81,48 @@ export class CombinedTransactions {
   }
 
   #enqueue(part: Part): void {
-    const size = sizeOf(part);
-    if (this.#size + size > MOST_OPERATIONS) this.#flush();
     this.#queued.push(part);
-    this.#size += size;
+    this.#size += sizeOf(part);
     if (this.#turn) return;
     this.#turn = true;
     queueMicrotask(() => {
       this.#turn = false;
-      if (this.#underWay < AT_ONCE) this.#flush();
-      else this.#timer ??= this.#clock.after(MAX_QUEUE_MS, () => this.#flush());
+      this.#sendDue();
     });
   }
 
-  /** Sends all that are queued: never more than fit into one transaction. */
+  /** Sends what need not wait; for the rest there is the end of one under way, or a timer. */
+  #sendDue(): void {
+    while (this.#queued.length > 0 && this.#underWay < MOST_AT_ONCE) {
+      if (this.#underWay >= AT_ONCE && this.#size < MOST_OPERATIONS) break;
+      this.#flush();
+    }
+    if (this.#queued.length > 0 && this.#underWay < MOST_AT_ONCE)
+      this.#timer ??= this.#clock.after(MAX_QUEUE_MS, () => {
+        this.#timer = undefined;
+        if (this.#underWay < MOST_AT_ONCE) this.#flush();
+        this.#sendDue();
+      });
+  }
+
+  /** One has ended: those that waited for it go at once. */
+  #sendOneMore(): void {
+    this.#flush();
+    this.#sendDue();
+  }
+
+  /** Sends as many of the queued as fit into one transaction. */
   #flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const parts = this.#queued.filter(({ cancelled }) => !cancelled);
-    this.#queued = [];
-    this.#size = 0;
+    let [count, size] = [0, 0];
+    for (const part of this.#queued) {
+      if (count > 0 && size + sizeOf(part) > MOST_OPERATIONS) break;
+      size += sizeOf(part);
+      count++;
+    }
+    const parts = this.#queued.splice(0, count).filter(({ cancelled }) => !cancelled);
+    this.#size -= size;
     // Grouped by time limit: the shortest must not apply to all.
     for (const limitMs of new Set(parts.map(({ limits }) => limits.limitMs)))
       void this.#send(
@@ -127,7 +151,7 @@ export class CombinedTransactions {
       else for (const part of parts) part.reject(error);
     }
     this.#underWay--;
-    if (this.#queued.length > 0 && !this.#turn) this.#flush();
+    if (this.#queued.length > 0 && !this.#turn) this.#sendOneMore();
   }
 
   #eachAlone(parts: readonly Part[], limitMs: number): void {

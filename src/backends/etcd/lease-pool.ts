@@ -6,7 +6,8 @@
 import { readClocks } from "../../kit/clock.js";
 import { type Clock } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
-import { bounded, untilAborted } from "../../kit/wait.js";
+import { StopSource } from "../../kit/stop.js";
+import { limited, untilAborted } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import { hex } from "./keys.js";
 import type { CandidateKey, CandidateKeyRequest } from "./candidate-key.js";
@@ -67,7 +68,7 @@ export class LeasePool {
 
   async #ask(seconds: number, limitMs: number): Promise<SharedLease> {
     const asked = readClocks(this.#clock);
-    const { id, ttl } = await bounded(
+    const { id, ttl } = await limited(
       this.#clock,
       limitMs,
       this.#closing.signal,
@@ -75,7 +76,7 @@ export class LeasePool {
       (signal) => this.#client.leaseGrant(BigInt(seconds), { signal, limitMs }),
     );
     if (this.#closing.signal.aborted || ttl !== BigInt(seconds)) {
-      const never = new AbortController().signal;
+      const never = new StopSource();
       await this.#client.leaseRevoke(id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
       throw this.#closing.signal.aborted ? closed() : wrongTtl(seconds, ttl);
     }

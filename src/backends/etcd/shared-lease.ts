@@ -4,20 +4,18 @@
  */
 import type { Clock, Reading } from "../../seam/clock.js";
 import type { Extension, Session, SessionFollower } from "../../seam/backend.js";
-import type { Stop } from "../../kit/stop.js";
+import { type Stop, StopSource } from "../../kit/stop.js";
 import { ConclaveError, describe, isRetriable } from "../../kit/errors.js";
 import { RenewalLoop } from "../../kit/renewal.js";
 import { SessionFollowers } from "../../session/followers.js";
-import { bounded } from "../../kit/wait.js";
+import { limited } from "../../kit/wait.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import { renewLease } from "./renew-lease.js";
 import { CandidateKey, type CandidateKeyRequest } from "./candidate-key.js";
 import { CombinedTransactions } from "./combined-transactions.js";
+import { loseAll } from "./lose-all.js";
 import { OrphanedKeys } from "./orphaned-keys.js";
 import { PredecessorLookup } from "./predecessor-lookup.js";
-
-/** With more candidate keys, terms learn of the end of their lease as its followers, in slices. */
-const TOLD_AT_ONCE = 200;
 
 export interface SharedLeaseOptions {
   readonly client: EtcdClient;
@@ -197,7 +195,7 @@ export class SharedLease implements Session {
   }
 
   async #revoke(limitMs: number): Promise<void> {
-    const never = new AbortController().signal;
+    const never = new StopSource();
     await this.#client.leaseRevoke(this.id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
   }
 
@@ -207,7 +205,7 @@ export class SharedLease implements Session {
     // Shorter than the whole: a connection that has gone silent is found in time for another try elsewhere.
     const limitMs = this.ttlMs / 6;
     try {
-      const extension = await bounded(
+      const extension = await limited(
         this.#clock,
         this.ttlMs / 4,
         signal,
@@ -301,12 +299,11 @@ export class SharedLease implements Session {
     this.#tellLost(why);
   }
 
-  /** Followers first: it ends their terms in one pass. */
+  /** Followers first: it ends their terms. */
   #tellLost(why: string): void {
     this.#followers.lost();
-    const many = this.#candidateKeys.size > TOLD_AT_ONCE;
-    for (const candidateKey of this.#candidateKeys)
-      candidateKey.lose(why, many && candidateKey.state === "held" ? "followed" : "told");
+    // Whoever closes the backend finds nothing under way afterwards.
+    loseAll(this.#candidateKeys, why, this.#ended === "retired" ? undefined : this.#clock);
   }
 
   #end(how: "lost" | "retired"): void {

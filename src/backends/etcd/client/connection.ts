@@ -151,9 +151,18 @@ export class Connection {
       },
     });
     this.#streams++;
+    // What is sent in one turn goes out in one write: a write takes far longer than the bytes in it.
+    let unsent: Buffer[] = [];
+    const flush = (): void => {
+      const messages = unsent;
+      unsent = [];
+      const [only] = messages;
+      if (request.closed || request.destroyed || only === undefined) return;
+      request.write(messages.length === 1 ? only : Buffer.concat(messages));
+    };
     return {
       send: (bytes) => {
-        if (!request.closed && !request.destroyed) request.write(frame(bytes));
+        if (unsent.push(frame(bytes)) === 1) queueMicrotask(flush);
       },
       close: () => request.close(constants.NGHTTP2_CANCEL),
     };

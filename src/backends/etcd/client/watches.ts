@@ -17,9 +17,10 @@ import {
 
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2_000;
-const CANCEL_MS = 5;
-/** With thousands to cancel, others get their turn in between. */
-const CANCELS_AT_ONCE = 250;
+/** What is not urgent is sent this much later, so that it does not delay the transaction that follows. */
+const LATER_MS = 5;
+/** With thousands of them, others get their turn in between. */
+const LATER_AT_ONCE = 250;
 
 interface Watch {
   readonly request: WatchRequest;
@@ -65,7 +66,9 @@ export class Watches {
   #retryMs = FIRST_RETRY_MS;
   /** Ended here, and the server does not know it yet. */
   readonly #cancelled: bigint[] = [];
-  #cancelling: Timer | undefined;
+  /** Begun here, and the server does not know it yet. */
+  readonly #unasked = new Set<bigint>();
+  #later: Timer | undefined;
   #closed = false;
 
   constructor(transport: WatchTransport, clock: Clock) {
@@ -78,10 +81,11 @@ export class Watches {
     const id = ++this.#lastId;
     const watch: Watch = { request, sink, next: request.startRevision, lastChance: false };
     this.#watches.set(id, watch);
-    if (this.#state.kind === "open") this.#ask(id, watch, this.#state);
-    else if (this.#state.kind === "idle") this.#open();
+    if (this.#state.kind === "idle") this.#open();
+    else if (this.#state.kind === "open" && request.unhurried === true) this.#askLater(id);
+    else if (this.#state.kind === "open") this.#ask(id, watch, this.#state);
     return () => {
-      if (this.#watches.delete(id)) this.#cancel(id);
+      if (this.#watches.delete(id) && !this.#unasked.delete(id)) this.#cancel(id);
     };
   }
 
@@ -92,7 +96,7 @@ export class Watches {
 
   close(): void {
     this.#closed = true;
-    this.#cancelling?.cancel();
+    this.#later?.cancel();
     this.#watches.clear();
     if (this.#state.kind === "open") this.#state.stream.close();
     if (this.#state.kind === "waiting") this.#state.timer.cancel();
@@ -119,6 +123,7 @@ export class Watches {
           const opened: Open = { kind: "open", stream, who, token, asked: new Set() };
           mine = opened;
           this.#state = opened;
+          this.#unasked.clear();
           for (const [id, watch] of this.#watches) this.#ask(id, watch, opened);
         },
         (error: unknown) => {
@@ -153,20 +158,31 @@ export class Watches {
     stream.send(encodeWatchCreate(id, watch.request, watch.next));
   }
 
-  /** Batch cancels for 5 ms so they don't delay the transaction that follows. */
+  #askLater(id: bigint): void {
+    this.#unasked.add(id);
+    this.#sendLater();
+  }
+
   #cancel(id: bigint): void {
     if (this.#state.kind !== "open") return;
     this.#cancelled.push(id);
-    this.#cancelSoon();
+    this.#sendLater();
   }
 
-  #cancelSoon(): void {
-    this.#cancelling ??= this.#clock.after(CANCEL_MS, () => {
-      this.#cancelling = undefined;
+  #sendLater(): void {
+    this.#later ??= this.#clock.after(LATER_MS, () => {
+      this.#later = undefined;
       if (this.#state.kind !== "open") return void this.#cancelled.splice(0); // they ended with the stream
-      for (const gone of this.#cancelled.splice(0, CANCELS_AT_ONCE))
+      let left = LATER_AT_ONCE;
+      for (const id of this.#unasked) {
+        if (left-- === 0) break;
+        this.#unasked.delete(id);
+        const watch = this.#watches.get(id);
+        if (watch !== undefined) this.#ask(id, watch, this.#state);
+      }
+      for (const gone of this.#cancelled.splice(0, LATER_AT_ONCE))
         this.#state.stream.send(encodeWatchCancel(gone));
-      if (this.#cancelled.length > 0) this.#cancelSoon();
+      if (this.#cancelled.length + this.#unasked.size > 0) this.#sendLater();
     });
   }
 
