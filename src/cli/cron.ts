@@ -14,6 +14,8 @@ import { EXIT, UsageError } from "../terminal/failure.js";
 import { errorFields } from "../terminal/lines.js";
 import type { LogFormat } from "../terminal/log.js";
 import { addRunnerOptions, countOption, durationOption } from "./options.js";
+import { addMetricsOption, serveMetrics } from "./metrics.js";
+import type { MetricsOption } from "./metrics.js";
 import { clockTime, output } from "../terminal/output.js";
 import { addLastWillOption, candidateId, lastWillOf, operated } from "./candidacy.js";
 import type { LastWillOptions } from "./candidacy.js";
@@ -21,7 +23,7 @@ import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
-interface CronOptions extends StoreOptions, LastWillOptions {
+interface CronOptions extends StoreOptions, LastWillOptions, MetricsOption {
   readonly timeZone?: string;
   readonly mode: Mode;
   readonly misfire: Misfire;
@@ -83,7 +85,7 @@ export function addCron(program: Command, done: (code: number) => void): void {
     .addOption(
       new Option("--log <format>", "how to report, on stderr").choices(["text", "json"]).default("text"),
     );
-  addRunnerOptions(addLastWillOption(addStoreOptions(command)))
+  addMetricsOption(addRunnerOptions(addLastWillOption(addStoreOptions(command))))
     .addHelpText("after", HELP)
     .action(async (pattern: string, name: string, words: string[], options: CronOptions) =>
       done(await cron(pattern, name, words, options)),
@@ -128,6 +130,10 @@ async function cron(pattern: string, name: string, words: string[], options: Cro
     backend: store.backend,
     job: (context) => job.run(context, replica),
   });
+  const measured = { election: replica.election, schedule: replica };
+  const note = (line: string): void =>
+    output(process.stderr).line(`${clockTime(Date.now())} ${name}: ${line}`);
+  await using _metrics = await serveMetrics(options, measured, options.log === "json" ? () => {} : note);
   report(replica, options.log, store.where);
   await new Promise<void>((resolve) => onAbort(stop.signal, resolve));
   return EXIT.ok;

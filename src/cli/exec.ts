@@ -16,6 +16,8 @@ import { EXIT, exitCodeOf, failureLine, UsageError } from "../terminal/failure.j
 import { preciseNow, storeLine } from "../terminal/lines.js";
 import type { Line } from "../terminal/lines.js";
 import { addRunnerOptions, durationOption } from "./options.js";
+import { addMetricsOption, serveMetrics } from "./metrics.js";
+import type { MetricsOption } from "./metrics.js";
 import { output } from "../terminal/output.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
@@ -33,7 +35,7 @@ import type { WrapperResult, WrapperPolicy } from "../exec/wrapper.js";
 /** Exit codes of our own. Below 120 they would be mistaken for the command's. */
 const OWN_EXIT = { lost: 120, notElected: 121, timeout: 124, failed: 125 } as const;
 
-interface ExecOptions extends StoreOptions, CandidacyOptions, LastWillOptions {
+interface ExecOptions extends StoreOptions, CandidacyOptions, LastWillOptions, MetricsOption {
   readonly grace?: number;
   readonly onExit?: WrapperPolicy["onExit"];
   readonly onLoss?: WrapperPolicy["onLoss"];
@@ -79,7 +81,7 @@ export function addExec(program: Command, done: (code: number) => void): void {
       "time between SIGTERM and SIGKILL when leadership is lost (default about ttl/8)",
     ),
   );
-  addRunnerOptions(addValueOption(command))
+  addMetricsOption(addRunnerOptions(addValueOption(command)))
     .addOption(
       new Option("--on-exit <what>", "when the command has ended (default stop)").choices([
         "stop",
@@ -140,6 +142,7 @@ async function runExec(
   const notes = openNotes(options.log, id, election.candidate);
   notes.note(`candidate ${election.candidate} in election "${name}"; elections live in ${store.where}`);
   if (options.log === "json") notes.line(storeLine(name, election.candidate, store.where));
+  await using _metrics = await serveMetrics(options, { election }, (line) => notes.note(line));
   const passEnv = new Set(options.passEnv);
   const wrapper = new Wrapper({
     election,

@@ -13,11 +13,13 @@ import { Wrapper } from "../exec/wrapper.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import type { Line } from "../terminal/lines.js";
 import { addRunnerOptions, durationOption } from "./options.js";
+import { addMetricsOption, serveMetrics } from "./metrics.js";
+import type { MetricsOption } from "./metrics.js";
 import { output } from "../terminal/output.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
-interface LockCommandOptions extends StoreOptions, LastWillOptions {
+interface LockCommandOptions extends StoreOptions, LastWillOptions, MetricsOption {
   readonly timeout?: number;
   readonly try?: boolean;
   readonly quiet?: boolean;
@@ -53,7 +55,7 @@ export function addLock(program: Command, done: (code: number) => void): void {
     .addOption(durationOption("--timeout", "wait at most this long for the lock (default forever)"))
     .addOption(durationOption("--ttl", "how long the lock lasts without a sign of life (default 10s)"))
     .option("--id <id>", "readable part of this holder's id (default the host's name)");
-  addRunnerOptions(addLastWillOption(addStoreOptions(command)))
+  addMetricsOption(addRunnerOptions(addLastWillOption(addStoreOptions(command))))
     .addHelpText("after", HELP)
     .action(async (name: string, words: string[], options: LockCommandOptions) =>
       done(await lockCommand(name, words, options)),
@@ -82,6 +84,9 @@ async function lockCommand(name: string, words: string[], options: LockCommandOp
   const id = candidateId(options.id);
   // A lock is an election nobody watches.
   await using election = await openCandidate(name, id, { leaseDuration: options.ttl }, store.backend);
+  await using _metrics = await serveMetrics(options, { election }, (line) =>
+    options.quiet === true ? undefined : say(line),
+  );
   // Without waiting there is one attempt: its failure is reported once, at the end.
   const notes = new LockNotes(options.try === true ? () => {} : say);
   const outcome = await new Wrapper({

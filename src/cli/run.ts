@@ -18,13 +18,15 @@ import { openLog } from "../terminal/log.js";
 import type { LogFormat } from "../terminal/log.js";
 import { durationOption } from "./options.js";
 import { output } from "../terminal/output.js";
+import { addMetricsOption, serveMetrics } from "./metrics.js";
+import type { MetricsOption } from "./metrics.js";
 import { stopOnSignals } from "./signals.js";
 import { addElectionFlags, addStoreOptions, electionFlags, electionsNamed, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
 const DEFAULT_NAME = "leader-election-demo";
 
-interface RunOptions extends StoreOptions, CandidacyOptions, LastWillOptions {
+interface RunOptions extends StoreOptions, CandidacyOptions, LastWillOptions, MetricsOption {
   readonly lockName?: string;
   readonly workEvery?: number;
   readonly try?: boolean;
@@ -56,7 +58,7 @@ export function addRun(program: Command, done: (code: number) => void): void {
     .addOption(
       durationOption("--max-term", "resign after this long, so that leadership rotates (default never)"),
     );
-  addValueOption(command)
+  addMetricsOption(addValueOption(command))
     .option("--try", "one attempt: lead for one term, or exit 1 if someone else leads")
     .addOption(new Option("--log <format>", "how to report").choices(["text", "json"]).default("text"))
     .addHelpText("after", HELP)
@@ -78,6 +80,9 @@ async function run(name: string | undefined, options: RunOptions): Promise<numbe
     `candidate ${standing.candidate} in election "${election}", ttl ${formatDuration(standing.timing.ttlMs)}`,
   );
   log.line(storeLine(election, standing.candidate, store.where));
+  const metrics = serveMetrics(options, { election: standing }, (line) => log.note(line));
+  metrics.catch(() => standing.close());
+  await using _metrics = await metrics;
   const candidate = new Candidate({
     election: standing,
     log,

@@ -22,7 +22,8 @@ import type { SignalForwarder } from "./signal-forwarder.js";
 /** How the wrapper ended. No process of the command is left, and leadership is given up or lost. */
 export type WrapperResult =
   | { readonly kind: "done"; readonly status: number }
-  | { readonly kind: "lost"; readonly why: string }
+  /** `asked`: given up on request, not lost. */
+  | { readonly kind: "lost"; readonly why: string; readonly asked?: boolean }
   /** `--try`: someone else leads. */
   | { readonly kind: "taken" }
   /** `--timeout` has passed. */
@@ -91,7 +92,8 @@ export class Wrapper {
         if (service.kind === "lost" && policy.onLoss === "exit") return service;
         if (term.lastedMs > SETTLED_MS) this.#again.reset();
         // Others go first; and a command that ends at once does not keep the store busy.
-        if (service.kind === "done") await sleep(systemClock, this.#again.next(), forwarder.signal);
+        if (service.kind === "done" || (service.kind === "lost" && service.asked === true))
+          await sleep(systemClock, this.#again.next(), forwarder.signal);
       }
     } finally {
       unlisten();
@@ -145,7 +147,7 @@ export class Wrapper {
         if (ending.kind === "unguarded" || ending.stopped !== null) return this.#lost(ending, term);
         // Asked to resign: the command was ended by us, whatever its exit code says.
         if (term.signal.aborted && forwarder.status === undefined)
-          return { kind: "lost", why: "the leader was asked to resign" };
+          return { kind: "lost", why: "the leader was asked to resign", asked: true };
         if (policy.onExit !== "restart" || forwarder.status !== undefined) {
           return { kind: "done", status: ending.status };
         }

@@ -20,6 +20,8 @@ export interface ServerOptions {
   readonly clock: Clock;
   /** Connections at once; see `connectionLimits`. */
   readonly mostConnections: number;
+  /** The flag by which users choose the address. Default `--listen`. */
+  readonly flag?: string;
   /** What it rejects with is answered by 500, without a word. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
@@ -31,7 +33,7 @@ export interface OpenServer {
 }
 
 export async function openServer(options: ServerOptions): Promise<OpenServer> {
-  const { host, port, handle } = options;
+  const { host, port, handle, flag = "--listen" } = options;
   const connections = new Connections(options.mostConnections, options.clock);
   const server = createServer(
     {
@@ -49,7 +51,7 @@ export async function openServer(options: ServerOptions): Promise<OpenServer> {
   server.keepAliveTimeout = REQUEST_TIMEOUT_MS;
   server.on("connection", (socket) => connections.add(socket));
   server.on("clientError", (error, socket) => refuseUnread(connections, error, socket));
-  await listen(server, port, host);
+  await listen(server, port, host, flag);
   const address = server.address() as AddressInfo;
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`,
@@ -61,13 +63,13 @@ export async function openServer(options: ServerOptions): Promise<OpenServer> {
   };
 }
 
-function listen(server: Server, port: number, host: string): Promise<void> {
+function listen(server: Server, port: number, host: string, flag: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException): void =>
       reject(
         new ConclaveError(
           "unsupported",
-          `cannot listen on ${host}, port ${port}: ${error.code ?? error.message}; choose another with --listen`,
+          `cannot listen on ${host}, port ${port}: ${error.code ?? error.message}; choose another with ${flag}`,
           { cause: error },
         ),
       );
