@@ -26,7 +26,7 @@ describe("--metrics", () => {
     expect((await fetch(url.replace("/metrics", "/other"))).status).toBe(404);
     cli.kill("SIGTERM");
     await cli.exit;
-    await expect(fetch(url)).rejects.toThrow();
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
   });
 
   it("refuses what is no address", async () => {
