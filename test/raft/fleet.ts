@@ -187,14 +187,13 @@ export class Fleet {
     this.#changed();
   }
 
-  cut(from: number, to: number): void {
-    if (from !== to) this.#network.cut(from, to);
-    this.#changed();
-  }
-
-  heal(from: number, to: number): void {
-    if (from !== to) this.#network.heal(from, to);
-    this.#changed();
+  /** Cuts these links, each in one direction, or heals them. */
+  async cut(pairs: readonly (readonly [number, number])[], on: boolean): Promise<void> {
+    // What is cut counts as cut before it is, and as whole when it is.
+    const done = this.#network.cut(pairs, on);
+    if (on) this.#changed();
+    await done;
+    if (!on) this.#changed();
   }
 
   isWhole(index: number): boolean {

@@ -103,9 +103,9 @@ export class Mishaps {
     });
     const victim = this.#victim();
     const cuts = this.#cutsOf(kind, victim);
-    for (const [from, to] of cuts) fleet.cut(from, to);
+    await fleet.cut(cuts, true);
     await pause(between(0.3, 2.5) * TTL_MS);
-    for (const [from, to] of cuts) fleet.heal(from, to);
+    await fleet.cut(cuts, false);
     return victim;
   }
 

@@ -4,7 +4,8 @@
  * both. Whoever sent it is not told. Made by the test, gone with it; the network
  * of this machine is not touched.
  */
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 
 export interface Host {
   readonly address: string;
@@ -41,13 +42,23 @@ export class Network {
     this.hosts = Array.from({ length: count }, (_, index) => this.#connect(index));
   }
 
-  /** From now on nothing of what the one sends reaches the other. */
-  cut(from: number, to: number): void {
-    this.#rule("add", from, to);
-  }
-
-  heal(from: number, to: number): void {
-    this.#rule("del", from, to);
+  /** From now on nothing of what the first of each pair sends reaches the second; or all of it again. */
+  async cut(pairs: readonly (readonly [number, number])[], on: boolean): Promise<void> {
+    const changed = pairs.filter(([from, to]) => this.#cuts.has(`${from} ${to}`) !== on);
+    for (const [from, to] of changed) {
+      if (on) this.#cuts.add(`${from} ${to}`);
+      else this.#cuts.delete(`${from} ${to}`);
+    }
+    const lines = changed.map(
+      ([from, to]) =>
+        `rule ${on ? "add" : "del"} from ${this.hosts[from]!.address} to ${this.hosts[to]!.address} blackhole`,
+    );
+    // In one process, and without waiting for it here: others are under fault at the same time.
+    const child = spawn("ip", ["-n", this.#router, "-batch", "-"], { stdio: ["pipe", "ignore", "inherit"] });
+    const ended = once(child, "close");
+    child.stdin.end(`${lines.join("\n")}\n`);
+    const [code] = await ended;
+    if (code !== 0) throw new Error(`ip ended with ${String(code)}`);
   }
 
   /** Whether what the one sends reaches the other. */
@@ -57,15 +68,6 @@ export class Network {
 
   close(): void {
     for (const name of this.#namespaces) spawnSync("ip", ["netns", "del", name]);
-  }
-
-  #rule(change: "add" | "del", from: number, to: number): void {
-    const key = `${from} ${to}`;
-    if (this.#cuts.has(key) === (change === "add")) return;
-    if (change === "add") this.#cuts.add(key);
-    else this.#cuts.delete(key);
-    const way = ["from", this.hosts[from]!.address, "to", this.hosts[to]!.address];
-    ip("-n", this.#router, "rule", change, ...way, "blackhole");
   }
 
   #namespace(name: string): string {
