@@ -15,6 +15,7 @@ import {
   newCandidate,
 } from "./candidacy.js";
 import type { CandidacyOptions, LastWillOptions } from "./candidacy.js";
+import { observeOnly } from "./serve-observer.js";
 import { Candidate } from "../terminal/candidate.js";
 import { isObject } from "../demo/wire.js";
 import { formatDuration } from "../terminal/duration.js";
@@ -30,11 +31,12 @@ import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
-interface ServeOptions extends StoreOptions, CandidacyOptions, LastWillOptions {
+export interface ServeOptions extends StoreOptions, CandidacyOptions, LastWillOptions {
   readonly listen: Address;
   readonly tokenFile?: string;
   readonly allowHost?: readonly string[];
   readonly ui?: boolean;
+  readonly observeOnly?: boolean;
   readonly log: LogFormat;
 }
 
@@ -47,6 +49,7 @@ Examples:
   $ curl -s http://127.0.0.1:4040/elections/nightly-bill
   $ curl -sf http://127.0.0.1:4040/elections/nightly-bill/leading && echo "we lead"
   $ conclave serve nightly-bill mailer --ui
+  $ conclave serve --ui --observe-only                 a page of all elections of the store
   $ conclave serve nightly-bill --listen 0.0.0.0:4040 --token-file /run/secrets/conclave --allow-host sidecar
 
 Campaigns in each election and reports on it over HTTP. Answers say how long they may be relied on; when the
@@ -60,7 +63,7 @@ export function addServe(program: Command, done: (code: number) => void): void {
     .command("serve")
     .summary("elections over HTTP, for any language")
     .description("Campaigns, and tells other programs over HTTP who leads.")
-    .argument("<NAME...>", "the elections");
+    .argument("[NAME...]", "the elections; with --observe-only, all that the store lists if none is named");
   addIdOption(command);
   addLastWillOption(addStoreOptions(command));
   addTimingOptions(command).addOption(
@@ -78,6 +81,7 @@ export function addServe(program: Command, done: (code: number) => void): void {
       (name: string, names: readonly string[] = []) => [...names, name],
     )
     .option("--ui", "a live page of the elections at /ui")
+    .option("--observe-only", "campaign in none of them: show who leads, and change nothing")
     .addOption(new Option("--log <format>", "how to report").choices(["text", "json"]).default("text"))
     .addHelpText("after", HELP)
     .action(async (names: readonly string[], options: ServeOptions) => done(await serve(names, options)));
@@ -85,6 +89,9 @@ export function addServe(program: Command, done: (code: number) => void): void {
 
 async function serve(names: readonly string[], options: ServeOptions): Promise<number> {
   if (new Set(names).size !== names.length) throw new UsageError("the same election is named twice");
+  if (options.observeOnly === true) return observeOnly(names, options);
+  if (names.length === 0)
+    throw new UsageError("missing required argument 'NAME' (only --observe-only can do without)");
   const token = sidecarToken(options.tokenFile);
   const id = candidateId(options.nodeId);
   const store = await openStore(options, { lastWill: lastWillOf(options) });

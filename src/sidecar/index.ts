@@ -36,6 +36,8 @@ export interface SidecarOptions {
   readonly metrics?: (() => Promise<{ type: string; text: string }>) | undefined;
   /** Further files by exact path (the live page). They hold no secrets: no token is asked for them. */
   readonly assets?: Assets | undefined;
+  /** It only observes: no route changes anything, and there may be no elections yet. Default `false`. */
+  readonly observeOnly?: boolean | undefined;
   readonly clock?: Clock | undefined;
 }
 
@@ -43,6 +45,8 @@ export interface SidecarOptions {
 export interface Sidecar extends AsyncDisposable {
   /** Where it listens, e.g. `http://127.0.0.1:4040`. */
   readonly url: string;
+  /** Speaks of a further election from now on. Clients that follow all of them see it when they connect again. */
+  add(election: Election): void;
   close(): Promise<void>;
 }
 
@@ -55,10 +59,16 @@ const RESERVED_PER_ELECTION = 4;
 export async function createSidecar(options: SidecarOptions): Promise<Sidecar> {
   const clock = options.clock ?? systemClock;
   const host = options.host ?? "127.0.0.1";
+  const { observeOnly = false } = options;
   check(options, host);
   const views = new Map(
-    options.elections.map((election) => [election.name, new ElectionView(election, clock)]),
+    options.elections.map((election) => [election.name, new ElectionView(election, clock, observeOnly)]),
   );
+  const add = (election: Election): void => {
+    if (views.has(election.name))
+      throw invalid("a sidecar speaks of an election by its name; two have the same");
+    views.set(election.name, new ElectionView(election, clock, observeOnly));
+  };
   const limits = connectionLimits(RESERVED + RESERVED_PER_ELECTION * options.elections.length);
   const context: Context = {
     clock,
@@ -71,6 +81,7 @@ export async function createSidecar(options: SidecarOptions): Promise<Sidecar> {
     metrics: options.metrics,
     streams: { most: limits.streams, open: 0 },
     assets: options.assets ?? new Map(),
+    observeOnly,
   };
   const closeViews = async (): Promise<void> => {
     await Promise.all([...views.values()].map((view) => view.close()));
@@ -86,15 +97,16 @@ export async function createSidecar(options: SidecarOptions): Promise<Sidecar> {
     const close = async (): Promise<void> => {
       await Promise.all([server.close(), closeViews()]);
     };
-    return { url: server.url, close, [Symbol.asyncDispose]: close };
+    return { url: server.url, add, close, [Symbol.asyncDispose]: close };
   } catch (error) {
     await closeViews();
     throw error;
   }
 }
 
-function check({ elections, token, port }: SidecarOptions, host: string): void {
-  if (elections.length === 0) throw invalid("a sidecar speaks of at least one election; pass one");
+function check({ elections, observeOnly, token, port }: SidecarOptions, host: string): void {
+  if (elections.length === 0 && observeOnly !== true)
+    throw invalid("a sidecar speaks of at least one election; pass one");
   const names = elections.map(({ name }) => name);
   if (new Set(names).size !== names.length)
     throw invalid("a sidecar speaks of an election by its name; two have the same");

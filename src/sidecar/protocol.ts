@@ -22,6 +22,8 @@ export interface WireElection {
   /** Renewals fail at the moment, but leadership is still held. */
   readonly jeopardy: boolean;
   readonly leader: WireLeader | null;
+  /** `true`: this server has no candidate of its own, and changes nothing. */
+  readonly observer?: boolean;
   /** How long this answer may be relied on, counted from when it was asked for. */
   readonly validForMs: number;
   readonly ttlMs: number;

@@ -17,6 +17,8 @@ export interface Context {
   readonly streams: { readonly most: number; open: number };
   /** Pages and assets beside the API, by exact path. */
   readonly assets: Assets;
+  /** Nothing is changed, whatever a token permits. */
+  readonly observeOnly: boolean;
 }
 
 /** Probes say nothing of who leads, and the kubelet calls them by address and without a token. */
@@ -103,6 +105,8 @@ async function onElection(
   const view = name === null ? undefined : context.views.get(name);
   if (view === undefined)
     return answer(response, 404, { error: "no such election here; GET /elections lists them" });
+  if (part === "resign" && context.observeOnly)
+    return answer(response, 403, { error: "this server only observes" });
   if (part === "resign")
     return request.method === "POST" ? resign(view, response) : notAllowed(response, "POST");
   if (request.method !== "GET" && request.method !== "HEAD") return notAllowed(response, "GET, HEAD");

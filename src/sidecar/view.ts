@@ -20,6 +20,7 @@ interface Sighting {
 export class ElectionView {
   readonly election: Election;
   readonly #clock: Clock;
+  readonly #observer: boolean;
   readonly #closing = new AbortController();
   readonly #changed = new Set<() => void>();
   readonly #offs: (() => void)[];
@@ -29,8 +30,10 @@ export class ElectionView {
   #pause = new AbortController();
   #jeopardy = false;
 
-  constructor(election: Election, clock: Clock) {
+  /** `observer`: the election is only looked at; there is no candidate. */
+  constructor(election: Election, clock: Clock, observer = false) {
     this.election = election;
+    this.#observer = observer;
     this.#clock = clock;
     const jeopardy = (on: boolean) => () => {
       this.#jeopardy = on;
@@ -49,7 +52,14 @@ export class ElectionView {
   state(): WireElection | null {
     const { election } = this;
     const { name, candidate, timing, term } = election;
-    const base = { election: name, backend: election.backend.name, candidate, ttlMs: timing.ttlMs };
+    const observer = this.#observer ? { observer: true } : {};
+    const base = {
+      election: name,
+      backend: election.backend.name,
+      candidate,
+      ttlMs: timing.ttlMs,
+      ...observer,
+    };
     const remainingMs = term?.remainingMs ?? 0;
     if (term !== undefined && remainingMs > 0) {
       const leader = wireLeader({ candidate, token: term.token, value: term.value, since: term.since });

@@ -13,12 +13,14 @@ import { between, hueOfName, WINDOW_MS } from "./view.js";
  * @property {boolean} leading
  * @property {boolean} jeopardy
  * @property {{ candidate: string, token: string, value: string, since?: number } | null} leader
+ * @property {boolean} [observer]
  * @property {number} validForMs
  * @property {number} ttlMs
  *
  * @typedef {object} Seen
  * @property {number} at
  * @property {WireState | null} state
+ * @property {boolean} [observer] nothing here can be changed
  * @property {import("./view.js").Span[]} spans
  */
 
@@ -38,6 +40,7 @@ export class SidecarModel {
     if (event === "state") {
       seen.at = data.at;
       seen.state = data.state ?? null;
+      seen.observer ||= data.state?.observer === true;
       this.#follow(seen, data.at);
     } else if (event === "elected" && data.token && data.candidate) {
       this.#begin(seen, data.token, data.candidate, data.at);
@@ -117,7 +120,7 @@ function plain(candidate) {
  * @param {Seen} seen
  * @returns {import("./view.js").Row}
  */
-function rowOf(name, { at, state }) {
+function rowOf(name, { at, state, observer }) {
   const known = stateOf(state);
   const deadline = at + (state?.validForMs ?? 0);
   return {
@@ -128,16 +131,24 @@ function rowOf(name, { at, state }) {
     token: state?.leader?.token ?? null,
     cut: false,
     lease: state?.leader ? { deadline, end: deadline, span: state.ttlMs } : null,
-    meta: state ? [state.backend, `candidate ${plain(state.candidate)}`] : [],
-    actions: [
-      {
-        id: "resign",
-        label: "Resign",
-        path: `/elections/${encodeURIComponent(name)}/resign`,
-        refusal: state?.leading ? null : "this candidate does not lead",
-      },
-    ],
+    meta: metaOf(state),
+    actions: observer
+      ? []
+      : [
+          {
+            id: "resign",
+            label: "Resign",
+            path: `/elections/${encodeURIComponent(name)}/resign`,
+            refusal: state?.leading ? null : "this candidate does not lead",
+          },
+        ],
   };
+}
+
+/** @param {WireState | null} state */
+function metaOf(state) {
+  if (state === null) return [];
+  return state.observer ? [state.backend] : [state.backend, `candidate ${plain(state.candidate)}`];
 }
 
 /**
