@@ -1,7 +1,4 @@
-/**
- * One candidate of one election: it campaigns, leads, and campaigns again. The
- * only retrier. `Election` and `Lock` are what users see of it.
- */
+/** One candidate of one election: it campaigns, leads, and campaigns again. The only retrier; users see `Election` and `Lock`. */
 import { releaseHold } from "../law/release.js";
 import { admit, granted } from "./admission.js";
 import { announce, checkBackend, checkFenced } from "./assurance.js";
