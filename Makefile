@@ -19,7 +19,7 @@ SOURCES := $(shell find src -type f 2>/dev/null)
 
 .PHONY: help node-version deps build tools demo run run-node1 run-node2 run-node3 demo-parallel kill-demo \
         servers check test test-law test-coverage test-mutation test-race test-race-sim test-race-mutants test-race-long test-race-stores test-race-etcd \
-        model bench sim format clean
+        model bench sim package release format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
@@ -128,6 +128,13 @@ sim: deps ## simulated schedules only: make sim SEEDS=10000
 
 bench: build tools ## handover, failover and idle cost, measured
 	@node .build/bench/main.js $(ARGS)
+
+package: deps build ## what is published, as conclave-VERSION.tgz
+	@node scripts/package.mjs
+
+release: deps ## a release tried dry: what would be published, and what is still to be done; changes and publishes nothing
+	@$(MAKE) --no-print-directory build
+	@node scripts/release.mjs
 
 format: deps ## rewrite sources in the house style
 	npm run --silent format

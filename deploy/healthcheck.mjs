@@ -61,5 +61,5 @@ async function complaint() {
 }
 
 const wrong = await complaint();
-if (wrong !== undefined) console.log(wrong);
+if (wrong !== undefined) process.stdout.write(`${wrong}\n`);
 process.exitCode = wrong === undefined ? 0 : 1;

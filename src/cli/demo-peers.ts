@@ -1,7 +1,8 @@
 /** `conclave demo --peers raft|bully`: elections with no server, in the terminal and on the page. */
 import { onAbort } from "../kit/wait.js";
 import type { DemoPage } from "../demo/page.js";
-import type { Algorithm, Size } from "../demo/peers/model.js";
+import type { Algorithm } from "../demo/choices.js";
+import type { Size } from "../demo/peers/model.js";
 import { isSize, SIZES } from "../demo/peers/model.js";
 import { Peers } from "../demo/peers/peers.js";
 import { Play } from "../demo/peers/play.js";

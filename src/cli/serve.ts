@@ -17,7 +17,6 @@ import {
 import type { CandidacyOptions, LastWillOptions } from "./candidacy.js";
 import { observeOnly } from "./serve-observer.js";
 import { Candidate } from "../terminal/candidate.js";
-import { isObject } from "../demo/wire.js";
 import { formatDuration } from "../terminal/duration.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import { listenOption, sidecarToken } from "../terminal/listen.js";
@@ -146,7 +145,7 @@ async function metricsOf(elections: readonly Election[], log: Log): Promise<Side
     const { registry } = metrics;
     return async () => ({ type: registry.contentType, text: await registry.metrics() });
   } catch (error) {
-    if (!isObject(error) || error["code"] !== "ERR_MODULE_NOT_FOUND") throw error;
+    if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;
     log.note("metrics are off: prom-client is not installed (npm install prom-client)");
     return undefined;
   }

@@ -2,9 +2,8 @@
 import type { Dialer } from "./dialer/dialer.js";
 import { POSSIBLE } from "./dialer/model.js";
 import type { NodeView } from "./model.js";
+import { MOST_NODES } from "./choices.js";
 import type { Stage } from "./stage.js";
-
-export const MOST_NODES = 20;
 
 interface Action {
   /** Why not now; `undefined`: it can be done. */

@@ -57,8 +57,8 @@ export class Director {
     return this.#yielded.signal.aborted && !this.#options.signal.aborted;
   }
 
-  /** Keeps the nodes going until told to stop; whoever falls is started again. */
-  async goOn(): Promise<void> {
+  /** Keeps the nodes going until told to stop; whoever falls is started again. `page`: its address, which has scrolled away. */
+  async goOn(page?: string): Promise<void> {
     const { stage, signal } = this.#options;
     const nodes = stage.state.nodes.map(({ name, pid }) => `${name} is process ${pid}`).join(", ");
     stage.emit({
@@ -68,6 +68,7 @@ export class Director {
         `${nodes}.`,
         "Try kill -TERM, kill -KILL, or kill -STOP and kill -CONT on one of them from another terminal.",
         "Whoever ends is started again. Ctrl-C ends the demo.",
+        ...(page === undefined ? [] : [`The page, with buttons for all of this: ${page}`]),
       ],
       onPage: [
         "Freeze the leader and watch its lease run out; thaw it, and its late write is refused.",

@@ -14,6 +14,7 @@ import type { Line } from "../terminal/lines.js";
 import { Ledger } from "./ledger.js";
 import type { DemoEvent, DemoState, Signal } from "./model.js";
 import { advance, emptyStage } from "./model.js";
+import { sendSignal } from "./send-signal.js";
 import { until } from "./until.js";
 import type { DirectorMessage, WriteRequest } from "./wire.js";
 import { isNodeMessage, isObject } from "./wire.js";
@@ -139,7 +140,8 @@ export class Stage implements AsyncDisposable {
     const leads = this.#state.nodes.some((node) => node.name === name && node.state === "leader");
     if (signal === "SIGSTOP" && leads) this.#caught.add(name);
     const at = preciseNow();
-    this.#children.get(name)?.kill(signal);
+    const child = this.#children.get(name);
+    if (child !== undefined) sendSignal(child, signal);
     this.emit({ kind: "signalled", node: name, signal }, at);
     return at;
   }
@@ -176,11 +178,11 @@ export class Stage implements AsyncDisposable {
 
   async #end(child: ChildProcess): Promise<void> {
     const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    child.kill("SIGTERM");
-    child.kill("SIGCONT"); // one that is frozen must wake up to hear it
+    sendSignal(child, "SIGTERM");
+    sendSignal(child, "SIGCONT"); // one that is frozen must wake up to hear it
     const late = new AbortController();
     void sleep(systemClock, SHUTDOWN_MS, late.signal).then(() => {
-      if (!late.signal.aborted) child.kill("SIGKILL");
+      if (!late.signal.aborted) sendSignal(child, "SIGKILL");
     });
     await exited;
     late.abort();
@@ -192,7 +194,7 @@ export class Stage implements AsyncDisposable {
   }
 
   #destroy(): void {
-    for (const child of this.#children.values()) child.kill("SIGKILL");
+    for (const child of this.#children.values()) sendSignal(child, "SIGKILL");
     rmSync(this.#directory, { recursive: true, force: true, maxRetries: 5 });
   }
 

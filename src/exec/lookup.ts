@@ -9,6 +9,11 @@ export type Command = readonly [file: string, ...args: string[]];
 export function commandOf(words: readonly string[], usage: string): Command {
   if (process.platform === "win32")
     throw new UsageError("running a command needs process groups, which Windows does not have");
+  const runtime = otherRuntime(process.versions);
+  if (runtime !== undefined)
+    throw new UsageError(
+      `running a command needs pipes that ${runtime} does not hand over: start conclave with Node`,
+    );
   const [file, ...args] = words;
   if (file === undefined) throw new UsageError(`write the command after --: conclave ${usage} -- command`);
   return [file, ...args];
@@ -46,4 +51,10 @@ function executableStatus(file: string): 0 | 126 | 127 {
   } catch {
     return 126;
   }
+}
+
+/** Runtimes that load the library, but whose child processes cannot share the pipes by which the watchdog works. */
+export function otherRuntime(versions: Readonly<Record<string, string | undefined>>): string | undefined {
+  if (versions["bun"] !== undefined) return "Bun";
+  return versions["deno"] === undefined ? undefined : "Deno";
 }

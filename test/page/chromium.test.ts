@@ -56,6 +56,41 @@ const FRAMES = `(async () => {
 })()`;
 
 describe.skipIf(browserPath === undefined)("the page in Chromium", () => {
+  it("without the token it says where to get one, and the terminal repeats the address", async () => {
+    const { cli, url } = await demo(2);
+    await using seen = await visit(url.replace(/#.*/, ""));
+    await using own = await visit(url);
+    await leader(own.page);
+    await button(own.page, "Add a node").click(); // the play is broken off
+    await own.page.getByRole("heading", { name: "Your turn" }).waitFor(PATIENCE);
+    await seen.page.getByRole("heading", { name: /Only watching/ }).waitFor(PATIENCE);
+    expect(await seen.page.locator("#scene-hints").textContent()).toMatch(/behind the # of the address/);
+    expect(await seen.page.getByRole("heading", { name: "Your turn" }).count()).toBe(0);
+    await cli.line((line) => line.includes("The page") && line.includes(url));
+    clean(seen, url);
+    await end(cli);
+  });
+
+  it("in five columns every word fits into its button", async () => {
+    const { cli, url } = await demo(5);
+    await using seen = await visit(url);
+    const { page } = seen;
+    await leader(page);
+    for (const width of [1366, 1280, 1240]) {
+      await page.setViewportSize({ width, height: 900 });
+      // How much room there is beside the longest word, on both sides together.
+      const spare = await page.evaluate(`(() => {
+        const range = document.createRange();
+        return [...document.querySelectorAll(".card-actions button")].map((button) => {
+          range.selectNodeContents(button);
+          return Math.round(button.clientWidth - range.getBoundingClientRect().width);
+        });
+      })()`);
+      expect(Math.min(...(spare as number[])), `at ${width}`).toBeGreaterThanOrEqual(7);
+    }
+    await end(cli);
+  });
+
   it("freeze the leader: its lease runs out, another leads, and its late write is refused", async () => {
     const { cli, url } = await demo(2);
     await using seen = await visit(url, "dark");

@@ -105,6 +105,11 @@ describe.skipIf(browserPath === undefined)("the double dialer in Chromium", () =
     await picture(page, "dialer-light");
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await page.evaluate(OVERFLOW)).toBe(0);
+    // The log scrolls down, not sideways: no column of it is out of sight.
+    const log = `(() => { const box = document.querySelector(".log-box"); return box.scrollWidth - box.clientWidth; })()`;
+    expect(await page.evaluate(log)).toBe(0);
+    const cells = await page.locator("#rings tr").first().locator("td").all();
+    for (const cell of cells) expect(await cell.isVisible(), (await cell.textContent()) ?? "").toBe(true);
     await picture(page, "dialer-phone");
     // Its processes and files are gone although the demo goes on.
     expect(instancesOf(cli.child.pid!)).toEqual([]);

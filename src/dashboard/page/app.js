@@ -16,6 +16,14 @@ const CALM_TICK_MS = 1000;
 const SPARK_POINTS = 40;
 const NOTICE_MS = 6000;
 
+const TOKEN_NEEDED = {
+  title: "Only watching: this address has no token",
+  lookFor: [
+    "The buttons need the token of this run. It is behind the # of the address that the demo printed in its terminal, at the start and above its last lines.",
+    "Open that whole address, or add #token=… to this one.",
+  ],
+};
+
 const sidecar = new SidecarModel();
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let token = tokenOfAddress();
@@ -97,7 +105,8 @@ function draw() {
  */
 function drawElection(shown, barred) {
   text(byId("subtitle"), shown.subtitle);
-  renderScene(shown.scene);
+  // "Your turn" is nobody's who may not press a button.
+  renderScene(barred !== null && shown.scene?.onPage ? TOKEN_NEEDED : shown.scene);
   byId("legend-stopped").hidden = shown.storage === null;
   renderLeadership(shown);
   renderStorage(shown.storage);

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../../kit/clock.js";
 import { sleep } from "../../kit/wait.js";
 import type { InstanceView } from "./model.js";
+import { sendSignal } from "../send-signal.js";
 import { isWord } from "./wire.js";
 import type { Orders, Word } from "./wire.js";
 
@@ -57,19 +58,21 @@ export class Crew {
     const member = this.#members.get(name);
     if (member === undefined) return;
     member.state = "gone";
-    member.child.kill("SIGKILL");
+    sendSignal(member.child, "SIGKILL");
     this.#options.changed();
   }
 
   freeze(name: string): void {
-    this.#members.get(name)?.child.kill("SIGSTOP");
+    const member = this.#members.get(name);
+    if (member !== undefined) sendSignal(member.child, "SIGSTOP");
     this.#become(name, "frozen");
   }
 
   thaw(name: string): void {
-    if (this.#members.get(name)?.state !== "frozen") return;
+    const member = this.#members.get(name);
+    if (member?.state !== "frozen") return;
     this.#become(name, "starting");
-    this.#members.get(name)?.child.kill("SIGCONT");
+    sendSignal(member.child, "SIGCONT");
   }
 
   /** Kills them all; returns when they are dead. */
@@ -84,7 +87,7 @@ export class Crew {
 
   /** The same where nothing can be waited for. */
   destroy(): void {
-    for (const { child } of this.#members.values()) child.kill("SIGKILL");
+    for (const { child } of this.#members.values()) sendSignal(child, "SIGKILL");
   }
 
   #start(name: string, again: boolean): void {

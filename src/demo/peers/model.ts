@@ -1,8 +1,6 @@
 /** Elections among peers as something to show: plain data, ready for JSON. */
+import type { Algorithm } from "../choices.js";
 import type { Terms, TermView } from "../terms.js";
-
-export const ALGORITHMS = ["raft", "bully"] as const;
-export type Algorithm = (typeof ALGORITHMS)[number];
 
 /** How many peers there may be: an odd number, as Raft demands. */
 export const SIZES = [3, 5, 7] as const;

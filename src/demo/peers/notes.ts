@@ -1,5 +1,6 @@
 /** What peers report, in words for somebody who learns how elections work. */
-import type { Algorithm, Note, Seat } from "./model.js";
+import type { Algorithm } from "../choices.js";
+import type { Note, Seat } from "./model.js";
 import type { Word } from "./wire.js";
 
 export type Telling = Omit<Note, "id" | "at">;

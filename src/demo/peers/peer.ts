@@ -16,7 +16,7 @@ import { describe } from "../../kit/errors.js";
 import { onAbort } from "../../kit/wait.js";
 import { preciseNow } from "../../terminal/lines.js";
 import type { Backend } from "../../seam/backend.js";
-import type { Algorithm } from "./model.js";
+import type { Algorithm } from "../choices.js";
 import { isOrders } from "./wire.js";
 import type { Ballot, Orders, Part, Word } from "./wire.js";
 

@@ -4,7 +4,8 @@ import { sleep } from "../../kit/wait.js";
 import { formatDuration } from "../../terminal/duration.js";
 import { preciseNow } from "../../terminal/lines.js";
 import { fewOf } from "./commands.js";
-import type { Algorithm, Size } from "./model.js";
+import type { Algorithm } from "../choices.js";
+import type { Size } from "./model.js";
 import { leadersOf } from "./model.js";
 import type { Peers } from "./peers.js";
 

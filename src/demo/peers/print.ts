@@ -2,7 +2,8 @@
 import type { Colour, Out } from "../../terminal/output.js";
 import { clockTime } from "../../terminal/output.js";
 import { preciseNow } from "../../terminal/lines.js";
-import type { Algorithm, Note, PeersState } from "./model.js";
+import type { Algorithm } from "../choices.js";
+import type { Note, PeersState } from "./model.js";
 import { leadersOf } from "./model.js";
 
 const COLOURS: readonly Colour[] = ["cyan", "magenta", "yellow", "green", "blue", "grey"];

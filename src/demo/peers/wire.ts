@@ -1,7 +1,7 @@
 /** What a peer and whoever started it say to each other. */
 import { isObject } from "../wire.js";
-import { ALGORITHMS } from "./model.js";
-import type { Algorithm } from "./model.js";
+import { ALGORITHMS } from "../choices.js";
+import type { Algorithm } from "../choices.js";
 
 /** To a peer, once it is ready. */
 export interface Orders {
