@@ -61,7 +61,7 @@ export interface Term extends Bearer, AsyncDisposable {
   readonly candidate: string;
   /** Fencing token: strictly rising from term to term. Hand it to every resource that can check it. */
   readonly token: bigint;
-  /** Begin of the term by the wall clock, in epoch milliseconds. */
+  /** When the term began, by the wall clock, in epoch milliseconds. */
   readonly since: number;
   /** What observers see with this leadership. */
   readonly value: string;

@@ -24,7 +24,7 @@ const NOT_OURS = "the store says that someone else leads, or nobody";
 export class Tenure implements Tenant {
   readonly context: TenureContext<Tenure>;
   readonly token: bigint;
-  /** Begin of the term by the wall clock, in epoch milliseconds. */
+  /** When the term began, by the wall clock, in epoch milliseconds. */
   readonly since: number;
   /** What users see of it. */
   readonly term: Term;

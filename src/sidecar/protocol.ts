@@ -7,7 +7,7 @@ export interface WireLeader {
   readonly candidate: string;
   readonly token: string;
   readonly value: string;
-  /** Begin of the term by the leader's own clock, epoch milliseconds; absent where the store does not record it. */
+  /** When the term began, by the leader's own clock, epoch milliseconds; absent where the store does not record it. */
   readonly since?: number;
 }
 

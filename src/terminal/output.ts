@@ -21,7 +21,7 @@ const CODES: Readonly<Record<Colour, number>> = {
   bold: 1,
 };
 
-/** A reader this far behind does not read (a stopped pager): its lines are dropped, not kept in memory. */
+/** Beyond this many queued bytes, drop: nobody is reading (a stopped pager), and memory would fill up. */
 const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
 
 /** What of a stream is needed. */

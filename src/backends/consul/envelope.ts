@@ -16,7 +16,7 @@ export interface Envelope {
   readonly lockDelayMs: number;
   /** Written with every new value. The first write cannot have it: there it is the key's modify index. */
   readonly token?: bigint | undefined;
-  /** Begin of the term by the leader's wall clock. */
+  /** When the term began, by the leader's wall clock. */
   readonly since?: number | undefined;
 }
 
