@@ -1,6 +1,7 @@
 /**
  * Runs every bench (`bench/<name>/run.ts`) one after the other and prints one
- * table. `make bench ARGS=file` runs only that one.
+ * table. `make bench ARGS=file` runs only that one. What is under way, and since
+ * when, goes to stderr.
  */
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
@@ -13,12 +14,24 @@ const names = readdirSync(here, { withFileTypes: true })
   .map((entry) => entry.name);
 if (names.length === 0) throw new Error(`no such bench: ${wanted.join(", ")}`);
 
+/** What a bench's module gives; `minutes`: how long it takes on a machine with nothing else to do, where it says so. */
+interface BenchModule {
+  readonly default: Bench;
+  readonly minutes?: number;
+}
+
 const rows: (Row & { readonly bench: string })[] = [];
-for (const name of names) {
-  process.stderr.write(`bench ${name}\n`);
-  const { default: bench } = (await import(new URL(`${name}/run.js`, here).href)) as { default: Bench };
+const started = performance.now();
+const elapsed = (): string => {
+  const seconds = Math.round((performance.now() - started) / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+};
+for (const [i, name] of names.entries()) {
+  const { default: bench, minutes } = (await import(new URL(`${name}/run.js`, here).href)) as BenchModule;
+  const takes = minutes === undefined ? "" : `, about ${minutes} min`;
+  process.stderr.write(`bench ${name} (${i + 1} of ${names.length}${takes})\n`);
   for await (const row of bench()) {
-    process.stderr.write(`  ${row.what}: ${row.result}\n`);
+    process.stderr.write(`  ${elapsed()} ${row.what}: ${row.result}\n`);
     rows.push({ bench: name, ...row });
   }
 }

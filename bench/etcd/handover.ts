@@ -10,9 +10,10 @@ import type { EtcdServer } from "../../test/support/etcd-server.js";
 import { until } from "../../test/support/until.js";
 import { type Row, show, type Summary, summarize } from "../measure.js";
 import { machineMs } from "../machine-clock.js";
+import { goPeer } from "./go-peer.js";
 
 const PUTS = 1_000;
-const HANDOVERS = 240;
+const HANDOVERS = Number(process.env["BENCH_HANDOVERS"] ?? 240);
 const WARM_UP = 20;
 /**
  * So many of the one, then of the other: often enough for whatever else the
@@ -79,18 +80,33 @@ interface Results {
   readonly inside: Summary;
   readonly ours: Summary;
   readonly theirs: Summary;
+  /** A program on etcd's own Go library, where Go is installed. */
+  readonly go: { readonly inside: Summary; readonly outside: Summary } | undefined;
 }
 
-function row(what: string, mine: Summary, { theirs }: Results): Row {
-  const ratio = (mine.median / theirs.median).toFixed(2);
-  return { what, result: show(mine), beside: `etcdctl elect: ${show(theirs)}; ours is ${ratio} x` };
+function row(what: string, mine: Summary, { theirs, go, ours }: Results): Row {
+  const ratio = (peer: Summary): string => (mine.median / peer.median).toFixed(2);
+  const peer = mine === ours ? go?.outside : go?.inside;
+  const besideGo = peer === undefined ? "" : `Go: ${show(peer)}; ours is ${ratio(peer)} x; `;
+  return {
+    what,
+    result: show(mine),
+    beside: `${besideGo}etcdctl elect: ${show(theirs)}; ours is ${ratio(theirs)} x`,
+  };
 }
 
 async function inTurns(server: EtcdServer, name: string, afterMs: number, count: number): Promise<Results> {
+  const [endpoint = ""] = server.endpoints;
+  const script = fileURLToPath(new URL("elect.js", import.meta.url));
+  const ours = new Standing(process.execPath, script, endpoint, `${name}-ours`);
+  const program = await goPeer();
   const series = [
     libraryHandovers(server, `${name}-library`),
-    handovers(server, `${name}-ours`, new Ours(server, `${name}-ours`), afterMs),
+    handovers(server, `${name}-ours`, ours, afterMs),
     handovers(server, `${name}-theirs`, new Etcdctl(server, `${name}-theirs`), afterMs),
+    ...(program === undefined
+      ? []
+      : [handovers(server, `${name}-go`, new Standing(program, "elect", endpoint, `${name}-go`), afterMs)]),
   ];
   const samples: Handover[][] = series.map(() => []);
   for (let done = -WARM_UP; done < count; done += BLOCK) {
@@ -102,12 +118,15 @@ async function inTurns(server: EtcdServer, name: string, afterMs: number, count:
     }
   }
   await Promise.all(series.map((one) => one.return()));
-  const [library = [], ours = [], theirs = []] = samples;
+  const [library = [], mine = [], theirs = [], go] = samples;
   const inside = (all: readonly Handover[]): Summary =>
     summarize(all.map(({ insideMs }) => insideMs ?? Number.NaN));
   const outside = (all: readonly Handover[]): Summary =>
     summarize(all.map(({ outsideMs }) => outsideMs ?? Number.NaN));
-  return { busy: inside(library), inside: inside(ours), ours: outside(ours), theirs: outside(theirs) };
+  return {
+    ...{ busy: inside(library), inside: inside(mine), ours: outside(mine), theirs: outside(theirs) },
+    go: go === undefined ? undefined : { inside: inside(go), outside: outside(go) },
+  };
 }
 
 interface Handover {
@@ -173,15 +192,14 @@ class Etcdctl implements Pair {
 }
 
 /** Each campaigns again after it has resigned, when it is told to. */
-class Ours implements Pair {
-  readonly #server: EtcdServer;
-  readonly #name: string;
+class Standing implements Pair {
+  /** Program and arguments. */
+  readonly #command: readonly [string, ...string[]];
   readonly #processes: { readonly child: ChildProcess; readonly lines: Interface }[] = [];
   #turn = 0;
 
-  constructor(server: EtcdServer, name: string) {
-    this.#server = server;
-    this.#name = name;
+  constructor(...command: readonly [string, ...string[]]) {
+    this.#command = command;
   }
 
   stand(): Candidate {
@@ -192,10 +210,8 @@ class Ours implements Pair {
   }
 
   #start(): { child: ChildProcess; lines: Interface } {
-    const script = fileURLToPath(new URL("elect.js", import.meta.url));
-    const child = spawn(process.execPath, [script, this.#server.endpoints[0]!, this.#name], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const [program, ...args] = this.#command;
+    const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
     return { child, lines: createInterface({ input: child.stdout }) };
   }
 

@@ -11,7 +11,13 @@ import { byHand } from "./by-hand.js";
 import { handover, roundTrip } from "./handover.js";
 import { idle } from "./idle.js";
 import { idleMany } from "./idle-many.js";
+import { growth } from "./growth.js";
 import { many } from "./many.js";
+import { scale } from "./scale.js";
+import { throughput } from "./throughput.js";
+
+/** With the default numbers; each part of BENCH_PART takes one to three. */
+export const minutes = 15;
 
 function memory(): string | undefined {
   return existsSync("/dev/shm") ? "/dev/shm" : undefined;
@@ -22,15 +28,16 @@ export default async function* bench(): AsyncGenerator<Row> {
     yield { what: "skipped", result: "etcd and etcdctl are not installed (make servers)" };
     return;
   }
-  const wanted = process.env["BENCH_PART"];
-  const parts = [roundTrip, handover, byHand, idle, many, idleMany, blackHole];
-  if (wanted !== undefined && !parts.some(({ name }) => name === wanted)) {
-    throw new Error(
-      `no part ${wanted} of this bench: BENCH_PART is one of ${parts.map(({ name }) => name).join(", ")}`,
-    );
+  const wanted = process.env["BENCH_PART"]?.split(",");
+  const parts = [roundTrip, handover, throughput, scale, growth, byHand, idle, many, idleMany, blackHole];
+  const unknown = wanted?.find((part) => !parts.some(({ name }) => name === part));
+  if (unknown !== undefined) {
+    const names = parts.map(({ name }) => name).join(", ");
+    throw new Error(`no part ${unknown} of this bench: BENCH_PART lists some of ${names}`);
   }
-  for (const part of parts) {
-    if (wanted !== undefined && part.name !== wanted) continue;
+  for (const [i, part] of parts.entries()) {
+    if (wanted?.includes(part.name) === false) continue;
+    process.stderr.write(`  part ${i + 1} of ${parts.length}: ${part.name}\n`);
     // The disk takes its time for both sides alike, and never the same: without it the clients are compared.
     const server = await EtcdServer.start({ home: part === handover ? memory() : undefined });
     try {
