@@ -1,6 +1,6 @@
 /** The flags of commands that campaign. */
 import { hostname } from "node:os";
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
 import type { Backend } from "../seam/backend.js";
 import { Election } from "../election/election.js";
@@ -16,6 +16,7 @@ export interface CandidacyOptions {
   readonly renewDeadline?: number;
   readonly maxTerm?: number;
   readonly allowUnfenced?: boolean;
+  readonly priority?: number;
 }
 
 /** `--last-will` of commands that lead, and what it says to the store. */
@@ -79,6 +80,19 @@ function otherwise(name: "ttlMs" | "renewDeadlineMs"): string {
   return others.map(({ title, ms }) => `; ${title} ${formatDuration(ms)}`).join("");
 }
 
+export function addPriorityOption(command: Command): Command {
+  const priority = new Option(
+    "--priority <number>",
+    "preferred over candidates with a lower one (default 0)",
+  );
+  return command.addOption(
+    priority.argParser((text: string) => {
+      if (/^-?[0-9]{1,6}$/.test(text)) return Number(text);
+      throw new InvalidArgumentError("Write a whole number.");
+    }),
+  );
+}
+
 export function addValueOption(command: Command): Command {
   return command.option(
     "--value <text>",
@@ -116,6 +130,7 @@ export function newCandidate(
     renewDeadlineMs: options.renewDeadline,
     maxTermMs: options.maxTerm,
     allowUnfenced: options.allowUnfenced,
+    priority: options.priority,
     ...operated(backend),
   });
 }

@@ -1,5 +1,6 @@
 /** What commands for operators share: the election's control record, and a leader that is asked and watched. */
 import { hostname, userInfo } from "node:os";
+import type { Ask } from "../control/codec.js";
 import { answerTo, askLeader } from "../control/requests.js";
 import { ControlRecord } from "../control/record.js";
 import { Election } from "../election/election.js";
@@ -56,6 +57,10 @@ export interface ResignOptions {
   readonly limitMs: number;
   /** Pauses the election in the same step: then no successor is waited for. */
   readonly pause: boolean;
+  /** Default: to resign. */
+  readonly ask?: Ask;
+  /** How long after the end of the term its successor is waited for. */
+  readonly successorMs?: number;
 }
 
 /** Asks the leader of this term to resign, and sees what becomes of it. */
@@ -63,15 +68,15 @@ export async function askToResign(
   record: ControlRecord,
   election: Election,
   leader: Leader,
-  { signal, limitMs, pause }: ResignOptions,
+  { signal, limitMs, pause, ask = { kind: "resign" }, successorMs = SUCCESSOR_MS }: ResignOptions,
 ): Promise<ResignResult> {
   const limited = new AbortController();
   const timer = systemClock.after(limitMs, () => limited.abort());
   const unlink = onAbort(signal, () => limited.abort());
   try {
     // Watched from before it is asked: the end of the term is not overlooked.
-    const over = termOver(election, leader, limited.signal, pause ? 0 : SUCCESSOR_MS);
-    const request = await askLeader(record, { kind: "resign" }, leader, { signal, by: operator(), pause });
+    const over = termOver(election, leader, limited.signal, pause ? 0 : successorMs);
+    const request = await askLeader(record, ask, leader, { signal, by: operator(), pause });
     const answered = answerTo(record, request.id, { signal: limited.signal, limitMs });
     const refused = answered.then((answer) =>
       answer?.outcome === "refused" ? ({ kind: "refused", why: answer.detail } as const) : over,

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { EMPTY } from "../control/codec.js";
 import { HISTORY } from "../control/history.js";
 import { CONTROL } from "../control/record.js";
+import { ROSTER } from "../control/roster.js";
 import type { Election } from "../election/election.js";
 import { systemClock } from "../kit/clock.js";
 import { ConclaveError } from "../kit/errors.js";
@@ -128,7 +129,7 @@ async function forgetRecords(
 ): Promise<boolean> {
   if (records === undefined) return false;
   const emptied = await Promise.all(
-    [CONTROL, HISTORY].map((kind) => forgetRecord(records, recordKey(kind, name), signal)),
+    [CONTROL, HISTORY, ROSTER].map((kind) => forgetRecord(records, recordKey(kind, name), signal)),
   );
   return emptied.includes(true);
 }

@@ -21,6 +21,7 @@ import { addServe } from "./serve.js";
 import { addList, addStatus } from "./status.js";
 import { addStoreCommands } from "./store-commands.js";
 import { similarFlag } from "./suggest.js";
+import { addTransfer } from "./transfer.js";
 import { version } from "./version.js";
 
 const HELP = `
@@ -103,6 +104,7 @@ function build(done: (code: number) => void): Command {
   addServe(program, done);
   addHistory(program, done);
   addResign(program, done);
+  addTransfer(program, done);
   addPause(program, done);
   addEvict(program, done);
   addForget(program, done);

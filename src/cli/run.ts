@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import {
   addIdOption,
   addLastWillOption,
+  addPriorityOption,
   lastWillOf,
   addTimingOptions,
   addValueOption,
@@ -58,7 +59,7 @@ export function addRun(program: Command, done: (code: number) => void): void {
     .addOption(
       durationOption("--max-term", "resign after this long, so that leadership rotates (default never)"),
     );
-  addMetricsOption(addValueOption(command))
+  addPriorityOption(addMetricsOption(addValueOption(command)))
     .option("--try", "one attempt: lead for one term, or exit 1 if someone else leads")
     .addOption(new Option("--log <format>", "how to report").choices(["text", "json"]).default("text"))
     .addHelpText("after", HELP)

@@ -265,10 +265,9 @@ export class Candidate {
     if ((await this.#operators?.allowCampaign(wait, signal)) === false) return null;
     const { ttlMs, marginMs, retryMs, attemptMs } = this.timing;
     const { election, candidate } = this;
-    const standBackMs = this.#member?.standBackMs;
-    const durations = { ttlMs, stopMs: ttlMs - marginMs, retryMs, attemptMs, standBackMs };
+    const waits = { retryMs, attemptMs, standBackMs: this.#member?.standBackMs };
     const campaign = this.backend.campaign(
-      { election, candidate, value: this.#value, ...durations },
+      { election, candidate, value: this.#value, ttlMs, stopMs: ttlMs - marginMs, ...waits },
       { wait, signal, seen: (token) => this.floor.seen(this.#followed.met(token, wait, signal)) },
     );
     const hold = await granted(campaign, this, signal);

@@ -27,6 +27,15 @@ const LATENCY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** From flapping to a leader of weeks. */
 const TERM_BUCKETS = [1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400, 604_800];
 
+function transfersCounter(registry: Registry): Counter<Label | "result"> {
+  return new Counter({
+    name: "conclave_transfers_total",
+    help: "Terms of this process that were handed to a named candidate, by what was seen (taken, taken-by-other, timeout)",
+    labelNames: [...LABELS, "result"],
+    registers: [registry],
+  });
+}
+
 /** Prometheus metrics of elections. */
 export class ElectionMetrics {
   readonly registry: Registry;
@@ -40,13 +49,13 @@ export class ElectionMetrics {
   readonly #waitSeconds: Histogram<Label>;
   readonly #jeopardySeconds: Counter<Label>;
   readonly #margin: Gauge<Label>;
+  readonly #transfers: Counter<Label | "result">;
   readonly #assurance: Gauge<Label | "exclusion" | "token">;
 
   constructor(options: ElectionMetricsOptions = {}) {
     this.registry = options.registry ?? new Registry();
     for (const gauge of lastWillGauges()) this.registry.registerMetric(gauge);
-    const registers = [this.registry];
-    const labelNames = [...LABELS];
+    const [registers, labelNames] = [[this.registry], [...LABELS]];
     const watched = this.#watched;
     // Read from the clock at the scrape, like everything that says "leading": a flag could be stale.
     this.#leading = new Gauge({
@@ -105,6 +114,7 @@ export class ElectionMetrics {
       labelNames: [...LABELS, "exclusion", "token"],
       registers,
     });
+    this.#transfers = transfersCounter(this.registry);
     this.#margin = new Gauge({
       name: "conclave_deadline_margin_seconds",
       help: "Time that was left to act when the last renewal was answered; near 0 means leadership is about to be lost",
@@ -125,6 +135,7 @@ export class ElectionMetrics {
     for (const reason of ["resigned", "closed", "expired", "revoked"])
       this.#terms.inc({ ...labels, reason }, 0);
     const offs = [
+      election.on("transferred", ({ result }) => this.#transfers.inc({ ...labels, result })),
       election.on("elected", ({ waitedMs }) => this.#waitSeconds.observe(labels, waitedMs / 1000)),
       election.on("renewal", ({ ok, latencyMs, remainingMs }) => {
         this.#renewalSeconds.observe(labels, latencyMs / 1000);

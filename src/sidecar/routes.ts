@@ -1,5 +1,6 @@
 /** Paths to answers. Every GET is safe, every answer is computed when it is asked for. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { isConclaveError } from "../kit/errors.js";
 import type { Clock } from "../seam/clock.js";
 import type { Access } from "./security.js";
 import { answer, decode, LARGEST_BODY, notAllowed, pathOf, send, smallBody } from "./http.js";
@@ -42,7 +43,7 @@ export async function route(
   }
   if (changes && !(await smallBody(request)))
     return answer(response, 413, { error: `a body of at most ${LARGEST_BODY} bytes is read` });
-  const election = /^\/elections\/([^/]+)(?:\/(leading|events|resign))?$/.exec(path);
+  const election = /^\/elections\/([^/]+)(?:\/(leading|events|resign|transfer))?$/.exec(path);
   if (election) return onElection(context, request, response, decode(election[1]!), election[2]);
   if (changes)
     return method === "POST" || method === "PUT" || method === "DELETE" || method === "PATCH"
@@ -109,6 +110,8 @@ async function onElection(
     return answer(response, 403, { error: "this server only observes" });
   if (part === "resign")
     return request.method === "POST" ? resign(view, response) : notAllowed(response, "POST");
+  if (part === "transfer")
+    return request.method === "POST" ? transfer(view, request.url, response) : notAllowed(response, "POST");
   if (request.method !== "GET" && request.method !== "HEAD") return notAllowed(response, "GET, HEAD");
   if (part === "events") return events(context, [view], request, response);
   const state = view.state();
@@ -132,6 +135,23 @@ async function resign(view: ElectionView, response: ServerResponse): Promise<voi
   if (!view.election.leading) return answer(response, 409, { error: "this candidate does not lead" });
   await view.election.resign();
   return answer(response, 200, { resigned: true });
+}
+
+/** `?to=ID`: answers when somebody was seen to lead, or nobody in time. */
+async function transfer(
+  view: ElectionView,
+  url: string | undefined,
+  response: ServerResponse,
+): Promise<void> {
+  if (!view.election.leading) return answer(response, 409, { error: "this candidate does not lead" });
+  const to = new URLSearchParams((url ?? "").replace(/^[^?]*/, "")).get("to");
+  if (to === null) return answer(response, 400, { error: "say to whom: ?to=ID" });
+  try {
+    return answer(response, 200, { result: await view.election.transfer(to) });
+  } catch (error) {
+    if (!isConclaveError(error)) throw error;
+    return answer(response, error.code === "invalid" ? 400 : 409, { error: error.message });
+  }
 }
 
 function events(

@@ -42,6 +42,16 @@ const read = async (metrics: ElectionMetrics | ScheduleMetrics) => {
 /** Events are delivered in a microtask. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
+test("a transfer is counted by what was seen", async () => {
+  const metrics = new ElectionMetrics();
+  await using election = new Election({ name: "e", backend: memoryBackend(), ttlMs: 2000 });
+  metrics.watch(election);
+  const term = await election.campaign();
+  expect(await term.transfer("nobody", { timeoutMs: 20 })).toBe("timeout");
+  await settled();
+  expect((await read(metrics))("conclave_transfers_total", { result: "timeout" })).toBe(1);
+});
+
 test("a term leaves its trace, and the text parses back", async () => {
   const metrics = new ElectionMetrics();
   await using election = new Election({ name: 'evil "name"\\', backend: memoryBackend(), ttlMs: 2000 });

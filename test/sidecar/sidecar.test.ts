@@ -166,6 +166,25 @@ describe("answers", () => {
     expect(election.leading).toBe(false);
   });
 
+  test("transfer names who shall lead next, and says who was seen to", async () => {
+    const { election, sidecar, path } = await start({ token: TOKEN });
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const transfer = (query: string, method = "POST") =>
+      ask(sidecar.url, `${path}/transfer${query}`, { method, headers });
+    expect((await transfer("?to=heir")).status).toBe(409);
+    await election.campaign();
+    expect((await transfer("?to=heir", "GET")).status).toBe(405);
+    expect((await transfer("")).status).toBe(400);
+    expect((await transfer(`?to=${election.candidate}`)).status).toBe(400);
+    expect(election.leading).toBe(true);
+    const { name, backend } = election;
+    await using heir = new Election({ name, backend, id: "heir", ttlMs: 3_000, retryMs: 50 });
+    const leads = heir.campaign();
+    const answer = await transfer("?to=heir");
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([200, { result: "taken" }]);
+    expect((await leads).held).toBe(true);
+  });
+
   test("without a token nothing can be changed", async () => {
     const { election, sidecar, path } = await start();
     await election.campaign();
