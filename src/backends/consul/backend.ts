@@ -121,6 +121,7 @@ export class ConsulBackend implements BackendWithRecords {
         isRelic,
         value,
         wait,
+        standBackMs: candidacy.standBackMs ?? (() => 0),
         limits,
       });
       signal.throwIfAborted();

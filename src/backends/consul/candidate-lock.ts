@@ -6,8 +6,10 @@
 import { ConclaveError } from "../../kit/errors.js";
 import type { Stop } from "../../kit/stop.js";
 import { throwIfStopped } from "../../kit/wait.js";
+import type { Heir } from "../../seam/backend.js";
 import type { CallLimits, ConsulClient, KeyValue, Operation } from "./client.js";
 import { SessionCandidate, type SessionCandidateRequest } from "../../session/session-candidate.js";
+import { sealHeir } from "./envelope.js";
 import { LOCK_FLAG } from "./keys.js";
 import type { Sight, Watches } from "./watches.js";
 
@@ -38,6 +40,8 @@ export class CandidateLock extends SessionCandidate {
   token: bigint | undefined;
   /** The key's modify index, as far as it is known. */
   modifyIndex = 0n;
+  /** Who shall lead next, named in the write that releases the lock. */
+  heir: Heir | undefined;
   /** A lock was asked for and not answered: it may be ours, or become so. */
   unanswered = false;
   readonly #client: ConsulClient;
@@ -149,7 +153,8 @@ export class CandidateLock extends SessionCandidate {
   }
 
   #unlock(): Operation {
-    return { verb: "unlock", key: this.key, session: this.session, value: "", flags: LOCK_FLAG };
+    const value = this.heir === undefined ? "" : sealHeir(this.heir);
+    return { verb: "unlock", key: this.key, session: this.session, value, flags: LOCK_FLAG };
   }
 
   #stopWatching(): void {

@@ -3,7 +3,8 @@
  * for a value only. Other programs write what they like; their leaders are known
  * by their session.
  */
-import type { Leader } from "../../seam/backend.js";
+import { heirFrom } from "../../kit/heir.js";
+import type { Heir, Leader } from "../../seam/backend.js";
 import { parseToken } from "../../kit/token.js";
 import { property } from "./client/json.js";
 import type { KeyValue } from "./client.js";
@@ -21,6 +22,7 @@ export interface Envelope {
 }
 
 const LONGEST_CANDIDATE = 1_000;
+const LONGEST_HEIR_TEXT = 2_000;
 
 export function seal({ candidate, value, session, lockDelayMs, token, since }: Envelope): string {
   return JSON.stringify({
@@ -56,6 +58,23 @@ export function unseal({ value, modifyIndex }: KeyValue): Envelope | undefined {
     ...{ candidate, value: text, session, lockDelayMs: delay, token },
     ...(typeof since === "number" && Number.isFinite(since) && { since }),
   };
+}
+
+/** What a leader leaves in a key that it gives back to somebody. Whoever does not know of heirs takes the lock. */
+export function sealHeir({ candidate, forMs }: Heir): string {
+  return JSON.stringify({ conclave: 1, heir: candidate, forMs });
+}
+
+/** For whom a free key was left. Not what somebody wrote into a key that is held. */
+export function heirIn({ value, session }: KeyValue): Heir | undefined {
+  if (session !== undefined || value.length > LONGEST_HEIR_TEXT || !value.startsWith('{"conclave":1,"heir":'))
+    return undefined;
+  try {
+    const parsed: unknown = JSON.parse(value);
+    return heirFrom(property(parsed, "heir"), property(parsed, "forMs"));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Who holds the lock. Of another program: its session, and the value as it is. */

@@ -1,5 +1,5 @@
 /** A lock that is held, as core sees it. */
-import type { CallOptions, Extension, Hold, Session } from "../../seam/backend.js";
+import type { CallOptions, Extension, Hold, ReleaseOptions, Session } from "../../seam/backend.js";
 import type { Stop } from "../../seam/stop.js";
 import type { Reading } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
@@ -75,7 +75,9 @@ export class ConsulHold implements Hold {
     return untilAborted(signal, writing);
   }
 
-  release({ signal }: CallOptions): Promise<void> {
+  /** The heir is named in the write that releases the lock, however often it takes: it is guarded by the lock's index. */
+  release({ signal, heir }: ReleaseOptions): Promise<void> {
+    if (heir !== undefined && !this.#gone) this.#candidateLock.heir = heir;
     return this.#session.vacate(this.#candidateLock, signal, this.#attemptMs);
   }
 

@@ -8,6 +8,7 @@ import type { CandidateLock } from "./candidate-lock.js";
 import { seal, unseal } from "./envelope.js";
 import { assertLock, LOCK_FLAG } from "./keys.js";
 import type { SharedSession } from "./shared-session.js";
+import { Vacancy } from "./vacancy.js";
 import type { Sight, Watches } from "./watches.js";
 
 export interface LockRequest {
@@ -20,6 +21,8 @@ export interface LockRequest {
   isRelic(session: string): boolean;
   readonly value: string;
   readonly wait: boolean;
+  /** How long this candidate leaves a vacancy to others. */
+  readonly standBackMs: () => number;
   readonly limits: CallLimits;
 }
 
@@ -33,6 +36,7 @@ const AFTER_DELAY_MS = 25;
 export async function takeLock(request: LockRequest): Promise<boolean> {
   const { candidateLock, wait, limits } = request;
   const delay = new LockDelay(request.clock);
+  const vacancy = new Vacancy(request);
   let sight = await look(request);
   for (;;) {
     const { kv } = sight;
@@ -41,6 +45,12 @@ export async function takeLock(request: LockRequest): Promise<boolean> {
     delay.saw(kv);
     const holder = kv?.session;
     if (holder === undefined || holder === candidateLock.session || request.isRelic(holder)) {
+      const leaveMs = holder === undefined ? vacancy.leaveMs(kv) : 0;
+      if (leaveMs > 0) {
+        if (!wait) return false;
+        sight = await waitOut(request, sight, leaveMs);
+        continue;
+      }
       const outcome = await take(request, kv);
       if (outcome === "taken") return true;
       if (outcome === "changed") {
