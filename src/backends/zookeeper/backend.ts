@@ -30,6 +30,7 @@ import { ZooKeeperRecords } from "./records.js";
 import { releaseClaim } from "./release-claim.js";
 import { SessionPool } from "./session-pool.js";
 import type { SharedSession } from "./shared-session.js";
+import type { Stance } from "./stand-aside.js";
 
 export interface ZooKeeperBackendParts {
   readonly client: ZooKeeperClient;
@@ -107,8 +108,22 @@ export class ZooKeeperBackend implements BackendWithRecords {
     return campaign;
   }
 
-  async #campaign(candidacy: Candidacy, { wait, signal, seen }: CampaignOptions): Promise<Hold | null> {
+  async #campaign(candidacy: Candidacy, options: CampaignOptions): Promise<Hold | null> {
+    const stance: Stance = { vacancy: undefined };
+    for (;;) {
+      const outcome = await this.#attempt(candidacy, options, stance);
+      if (outcome !== "left") return outcome;
+    }
+  }
+
+  /** `"left"`: it gave way to others, and has to join the queue again. */
+  async #attempt(
+    candidacy: Candidacy,
+    { wait, signal, seen }: CampaignOptions,
+    stance: Stance,
+  ): Promise<Hold | null | "left"> {
     const { election, candidate, ttlMs, value, attemptMs } = candidacy;
+    const standBackMs = candidacy.standBackMs ?? (() => 0);
     const limits: CallLimits = { signal, limitMs: attemptMs };
     const parent = this.#paths.election(election);
     const shared = await this.#sessions.session(ttlMs, limits);
@@ -116,9 +131,14 @@ export class ZooKeeperBackend implements BackendWithRecords {
     const node = shared.add({ election, candidate, parent, prefix: this.#layout.prefix(uuid), seen });
     const { layout, paths, clock } = { layout: this.#layout, paths: this.#paths, clock: this.#clock };
     try {
-      const won = await leadQueue({ clock, shared, node, layout, paths, value, wait, limits });
+      const handOver = { clock, shared, node, layout, paths };
+      const won = await leadQueue({ ...handOver, value, wait, limits, standBackMs, stance });
+      if (won === "left") {
+        shared.forget(node);
+        return "left";
+      }
       if (node.lost !== undefined) throw node.lost;
-      if (won && node.token !== undefined) return new ZooKeeperHold(node, node.token, shared, attemptMs);
+      if (won && node.token !== undefined) return new ZooKeeperHold(handOver, node.token, attemptMs);
       await this.#withdraw(node, shared);
       return null;
     } catch (error) {

@@ -45,7 +45,18 @@ export interface NodeData {
   readonly stat: Stat;
 }
 
-/** The first check of a `multi` that failed, and why. */
+/** One step of a transaction that changes something. */
+export type Change =
+  /** The node must exist. */
+  | { readonly kind: "check"; readonly path: string }
+  /** The node must exist. */
+  | { readonly kind: "remove"; readonly path: string }
+  /** Ephemeral; the node must not exist. */
+  | { readonly kind: "create"; readonly path: string; readonly data: string }
+  /** The node must exist, and its data have this version. */
+  | { readonly kind: "write"; readonly path: string; readonly data: string; readonly version: number };
+
+/** The first part of a `multi` that failed, and why. */
 export interface FailedCheck {
   readonly index: number;
   /** ZooKeeper's error number. */
@@ -79,6 +90,8 @@ export interface ZooKeeperConnection {
    * these nodes exist. Either answer comes from a majority.
    */
   check(paths: readonly string[], limits: CallLimits): Promise<FailedCheck | undefined>;
+  /** One transaction, carried out whole (`undefined`) or not at all. */
+  commit(changes: readonly Change[], limits: CallLimits): Promise<FailedCheck | undefined>;
   /** Answered by the server at the other end alone: it proves nothing about the ensemble. */
   ping(limits: CallLimits): Promise<void>;
   /** Gives this connection up; the session connects anew, to another server if it knows one. */

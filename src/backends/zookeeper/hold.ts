@@ -1,9 +1,10 @@
 /** A node that leads, as core sees it. */
 import { untilAborted } from "../../kit/wait.js";
-import type { CallOptions, Extension, Hold, Session } from "../../seam/backend.js";
+import type { CallOptions, Extension, Hold, ReleaseOptions, Session } from "../../seam/backend.js";
 import type { Stop } from "../../seam/stop.js";
 import type { Reading } from "../../seam/clock.js";
 import type { CandidateNode } from "./candidate-node.js";
+import { clearTheWay, type HandOver, removeNote } from "./clear-the-way.js";
 import { ERRNO, isErrno } from "./client/errors.js";
 import { encodeNode } from "./node-data.js";
 import type { SharedSession } from "./shared-session.js";
@@ -17,8 +18,11 @@ export class ZooKeeperHold implements Hold {
   readonly #node: CandidateNode;
   readonly #shared: SharedSession;
   readonly #attemptMs: number;
+  readonly #handOver: HandOver;
 
-  constructor(node: CandidateNode, token: bigint, shared: SharedSession, attemptMs: number) {
+  constructor(handOver: HandOver, token: bigint, attemptMs: number) {
+    const { node, shared } = handOver;
+    this.#handOver = handOver;
     this.#node = node;
     this.#shared = shared;
     this.#attemptMs = attemptMs;
@@ -66,8 +70,13 @@ export class ZooKeeperHold implements Hold {
     return this.#handOut(this.#shared.extension);
   }
 
-  release({ signal }: CallOptions): Promise<void> {
-    return this.#shared.vacate(this.#node, signal, this.#attemptMs);
+  async release({ signal, heir }: ReleaseOptions): Promise<void> {
+    const limits = { signal, limitMs: this.#attemptMs };
+    if (heir === undefined || this.#gone) return this.#shared.vacate(this.#node, signal, this.#attemptMs);
+    await clearTheWay(this.#handOver, heir, limits);
+    const noted = removeNote(this.#handOver, limits).catch(() => {}); // it names a node that is gone, so it does nothing
+    await this.#shared.vacate(this.#node, signal, this.#attemptMs);
+    await noted;
   }
 
   get #gone(): boolean {

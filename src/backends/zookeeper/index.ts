@@ -12,6 +12,7 @@ import {
 
 export type {
   CallLimits,
+  Change,
   Created,
   CreateMode,
   FailedCheck,

@@ -3,6 +3,8 @@ import { invalid } from "../../kit/errors.js";
 
 /** Records are kept apart from elections, so that neither can be taken for the other. */
 const RECORDS = "conclave.records";
+/** Notes about who leads next. */
+const NEXT = "conclave.next";
 /** ZooKeeper's own nodes. */
 const SYSTEM = "zookeeper";
 
@@ -21,7 +23,7 @@ export class Paths {
 
   /** The node whose children are the candidates. */
   election(name: string): string {
-    if (name === RECORDS || name.startsWith(`${RECORDS}/`))
+    if ([RECORDS, NEXT].some((taken) => `${name}/`.startsWith(`${taken}/`)))
       throw invalid(`election name ${JSON.stringify(name)} is taken by this library; choose another`);
     return `${this.root}/${name.split("/").map(encodePart).join("/")}`;
   }
@@ -41,7 +43,17 @@ export class Paths {
   }
 
   record(name: string): string {
-    return `${this.root}/${RECORDS}/${encodeURIComponent(name).replaceAll(".", "%2E")}`;
+    return `${this.root}/${RECORDS}/${encodeWhole(name)}`;
+  }
+
+  /** Whom the leader of this election is about to hand its leadership to. */
+  heir(name: string): string {
+    return `${this.root}/${NEXT}/heir.${encodeWhole(name)}`;
+  }
+
+  /** Who let others go first at the present vacancy. */
+  turn(name: string): string {
+    return `${this.root}/${NEXT}/turn.${encodeWhole(name)}`;
   }
 
   /** Name of the election whose node this is; `undefined` if it is none. */
@@ -56,8 +68,13 @@ export class Paths {
 
   /** Whether elections may lie below this child of the root. */
   isPublic(child: string): boolean {
-    return child !== RECORDS && !(this.root === "" && child === SYSTEM);
+    return child !== RECORDS && child !== NEXT && !(this.root === "" && child === SYSTEM);
   }
+}
+
+/** A name as one part of a path. */
+function encodeWhole(name: string): string {
+  return encodeURIComponent(name).replaceAll(".", "%2E");
 }
 
 function encodePart(part: string): string {

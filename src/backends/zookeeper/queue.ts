@@ -8,6 +8,7 @@ import { ConclaveError } from "../../kit/errors.js";
 import { throwIfStopped } from "../../kit/wait.js";
 import type { Clock } from "../../seam/clock.js";
 import type { CandidateNode } from "./candidate-node.js";
+import { heed, NoteWatch } from "./clear-the-way.js";
 import type { CallLimits, Created, ZooKeeperConnection } from "./client.js";
 import { ERRNO, isErrno, isRefusal } from "./client/errors.js";
 import { candidates, type Layout, sequenceOf } from "./layouts.js";
@@ -15,6 +16,7 @@ import { encodeNode } from "./node-data.js";
 import { makeParents } from "./parents.js";
 import { childName, type Paths } from "./paths.js";
 import type { SharedSession } from "./shared-session.js";
+import { standAside, type Stance } from "./stand-aside.js";
 
 export interface QueueRequest {
   readonly clock: Clock;
@@ -25,17 +27,24 @@ export interface QueueRequest {
   readonly value: string;
   readonly wait: boolean;
   readonly limits: CallLimits;
+  /** How long this candidate leaves a vacancy to others. */
+  readonly standBackMs: () => number;
+  /** The same for all nodes of a campaign. */
+  readonly stance: Stance;
 }
+
+/** Leads; or, without waiting, does not; or has given its node up and must join again. */
+export type Outcome = boolean | "left";
 
 /** Times that a parent may vanish between two requests: the server removes empty containers once a minute. */
 const MOST_ATTEMPTS = 5;
 
-/** Leads (`true`), or, without waiting, does not (`false`). */
-export async function leadQueue(request: QueueRequest): Promise<boolean> {
+export async function leadQueue(request: QueueRequest): Promise<Outcome> {
   const { shared, node, limits } = request;
   if (!request.wait && (await isTaken(request))) return false;
   await join(request);
-  if (!(await untilFirst(request))) return false;
+  const outcome = await untilFirst(request);
+  if (outcome !== true) return outcome;
   if (node.lost !== undefined) throw node.lost;
   if (!shared.isFresh) await shared.confirm(node);
   // The term begins on an extension that counts for the session; the node itself is looked at meanwhile.
@@ -95,14 +104,27 @@ function assertOurs({ shared, node, layout }: QueueRequest, { path, stat }: Crea
 }
 
 /** Waits until nobody is before us; `false`: somebody is, and we do not wait. */
-async function untilFirst(request: QueueRequest): Promise<boolean> {
-  const { shared, node, limits } = request;
+async function untilFirst(request: QueueRequest): Promise<Outcome> {
+  const { shared, node, layout, paths, limits } = request;
+  let notes: NoteWatch | undefined;
+  let last: string | undefined;
   for (;;) {
     const connection = await shared.connected(limits);
+    const queue = { connection, node, layout, paths, limits };
     try {
       const predecessor = await predecessorOf(request, connection);
-      if (predecessor === undefined) return true;
-      const found = await connection.getData(`${node.parent}/${predecessor}`, limits, node.wake);
+      if (predecessor === undefined) {
+        if (last === undefined || request.standBackMs() <= 0) return true;
+        return (await standAside(queue, last, request.stance)) === "left" ? "left" : true;
+      }
+      last = predecessor;
+      if (notes?.connection !== connection)
+        notes = new NoteWatch(connection, paths.heir(node.election), node.wake);
+      const [found, note] = await Promise.all([
+        connection.getData(`${node.parent}/${predecessor}`, limits, node.wake),
+        request.wait ? notes.look(limits) : null,
+      ]);
+      if (note !== null && (await heed(queue, note)) === "left") return "left";
       if (found === null) continue;
       node.met(found.stat.czxid);
     } catch (error) {

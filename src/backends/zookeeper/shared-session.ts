@@ -113,7 +113,7 @@ export class SharedSession extends KeptSession<CandidateNode> {
     try {
       const limits = { signal, limitMs };
       const settled = !node.sent || (await removeNode(await this.connected(limits), node, limits));
-      if (settled) this.#forget(node);
+      if (settled) this.forget(node);
       else this.orphan(node);
     } catch (error) {
       this.orphan(node);
@@ -214,11 +214,12 @@ export class SharedSession extends KeptSession<CandidateNode> {
   /** The node is nobody's; it must go, sooner or later. */
   protected override orphan(node: CandidateNode, from?: number): void {
     if (node.state === "left") return;
-    this.#forget(node);
+    this.forget(node);
     if (node.lost === undefined) this.#orphans.add(node, from);
   }
 
-  #forget(node: CandidateNode): void {
+  /** Its node is certainly not in the store any more. */
+  forget(node: CandidateNode): void {
     node.leave();
     this.candidates.delete(node);
     this.#orphans.delete(node);

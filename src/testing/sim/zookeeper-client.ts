@@ -202,6 +202,9 @@ class SimConnection implements ZooKeeperConnection {
   check: ZooKeeperConnection["check"] = (paths, limits) =>
     this.ask("check", () => this.#server.check(this.session, this, paths), limits);
 
+  commit: ZooKeeperConnection["commit"] = (changes, limits) =>
+    this.ask("commit", () => this.#server.commit(this.session, this, changes), limits);
+
   ping: ZooKeeperConnection["ping"] = (limits) =>
     this.ask("ping", () => this.#server.ping(this.session, this), limits);
 

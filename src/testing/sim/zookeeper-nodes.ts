@@ -1,4 +1,7 @@
 /** Nodes of the modelled ZooKeeper, by their paths. */
+import type { Change, Stat } from "../../backends/zookeeper/client.js";
+import { ERRNO } from "../../backends/zookeeper/client/errors.js";
+
 export interface ZNode {
   readonly data: string;
   readonly czxid: bigint;
@@ -23,4 +26,20 @@ export function childrenOf(nodes: ReadonlyMap<string, ZNode>, path: string): str
       found.push(other.slice(prefix.length));
   }
   return found;
+}
+
+export function statOf(nodes: ReadonlyMap<string, ZNode>, path: string, node: ZNode): Stat {
+  const { czxid, mzxid, version, owner } = node;
+  return { czxid, mzxid, version, ephemeralOwner: owner, numChildren: childrenOf(nodes, path).length };
+}
+
+/** Why this part of a transaction is refused; `undefined`: it is not. */
+export function errnoOf(nodes: ReadonlyMap<string, ZNode>, change: Change): number | undefined {
+  const node = nodes.get(change.path);
+  if (change.kind === "create") {
+    if (node !== undefined) return ERRNO.nodeExists;
+    return nodes.has(parentOf(change.path)) ? undefined : ERRNO.noNode;
+  }
+  if (node === undefined) return ERRNO.noNode;
+  return change.kind === "write" && change.version !== node.version ? ERRNO.badVersion : undefined;
 }

@@ -7,12 +7,12 @@
  * One that is cut off answers pings, and reads what it last knew; writes through
  * it are not answered, and the leader hears of its sessions no more.
  */
-import type { CreateMode, FailedCheck, NodeData, Stat } from "../../backends/zookeeper/client.js";
+import type { Change, CreateMode, FailedCheck, NodeData, Stat } from "../../backends/zookeeper/client.js";
 import { ERRNO, serverError } from "../../backends/zookeeper/client/errors.js";
 import type { Oscillator } from "./oscillator.js";
 import type { Random } from "./random.js";
 import type { Scheduler } from "./scheduler.js";
-import { childrenOf, parentOf } from "./zookeeper-nodes.js";
+import { childrenOf, errnoOf, parentOf, statOf } from "./zookeeper-nodes.js";
 import type { ZNode } from "./zookeeper-nodes.js";
 import { OneTimeWatches } from "./zookeeper-watches.js";
 import type { Wake } from "./zookeeper-watches.js";
@@ -109,14 +109,14 @@ export class SimZooKeeper {
     const [nodes, machine] = this.#view(id, connection);
     const node = nodes.get(path);
     if (node !== undefined && wake !== undefined) this.#watches.add(`data ${path}`, wake, machine);
-    return node === undefined ? null : { data: node.data, stat: this.#stat(nodes, path, node) };
+    return node === undefined ? null : { data: node.data, stat: statOf(nodes, path, node) };
   }
 
   exists(id: bigint, connection: object, path: string, wake?: Wake): Stat | null {
     const [nodes, machine] = this.#view(id, connection);
     const node = nodes.get(path);
     if (wake !== undefined) this.#watches.add(`data ${path}`, wake, machine);
-    return node === undefined ? null : this.#stat(nodes, path, node);
+    return node === undefined ? null : statOf(nodes, path, node);
   }
 
   children(id: bigint, connection: object, path: string, wake?: Wake): string[] | null {
@@ -141,15 +141,20 @@ export class SimZooKeeper {
     const sequential = mode === "ephemeral-sequential";
     const name = sequential ? path + String(parent?.sequence ?? 0).padStart(10, "0") : path;
     if (this.#nodes.has(name)) throw refusal(ERRNO.nodeExists);
+    const node = this.#put(name, data, sequential ? id : 0n, mode === "container");
+    return { path: name, stat: statOf(this.#nodes, name, node) };
+  }
+
+  #put(path: string, data: string, owner: bigint, container: boolean): ZNode {
+    const above = parentOf(path);
+    const parent = this.#nodes.get(above);
     const zxid = ++this.#zxid;
-    const owner = sequential ? id : 0n;
     if (parent !== undefined) this.#nodes.set(above, { ...parent, sequence: parent.sequence + 1 });
-    const container = mode === "container";
     const node = { data, czxid: zxid, mzxid: zxid, version: 0, owner, sequence: 0, container };
-    this.#nodes.set(name, node);
-    this.#options.onChange?.("put", name, node);
-    this.#watches.fire(`data ${name}`, `children ${above}`);
-    return { path: name, stat: this.#stat(this.#nodes, name, node) };
+    this.#nodes.set(path, node);
+    this.#options.onChange?.("put", path, node);
+    this.#watches.fire(`data ${path}`, `children ${above}`);
+    return node;
   }
 
   remove(id: bigint, connection: object, path: string): boolean | typeof UNANSWERED {
@@ -172,7 +177,7 @@ export class SimZooKeeper {
     this.#nodes.set(path, written);
     this.#options.onChange?.("put", path, written);
     this.#watches.fire(`data ${path}`);
-    return this.#stat(this.#nodes, path, written);
+    return statOf(this.#nodes, path, written);
   }
 
   check(
@@ -186,9 +191,22 @@ export class SimZooKeeper {
     return index < 0 ? undefined : { index, errno: ERRNO.noNode };
   }
 
-  #stat(nodes: ReadonlyMap<string, ZNode>, path: string, node: ZNode): Stat {
-    const { czxid, mzxid, version, owner } = node;
-    return { czxid, mzxid, version, ephemeralOwner: owner, numChildren: childrenOf(nodes, path).length };
+  commit(
+    id: bigint,
+    connection: object,
+    changes: readonly Change[],
+  ): FailedCheck | undefined | typeof UNANSWERED {
+    if (this.#write(id, connection) === UNANSWERED) return UNANSWERED;
+    for (const [index, change] of changes.entries()) {
+      const errno = errnoOf(this.#nodes, change);
+      if (errno !== undefined) return { index, errno };
+    }
+    for (const change of changes) {
+      if (change.kind === "remove") this.#delete(change.path);
+      else if (change.kind === "create") this.#put(change.path, change.data, id, false);
+      else if (change.kind === "write") this.write(id, connection, change.path, change.data, change.version);
+    }
+    return undefined;
   }
 
   #isCutOff(machine: string): boolean {

@@ -10,6 +10,7 @@ import { limited } from "../../../kit/wait.js";
 import type { Clock, Reading } from "../../../seam/clock.js";
 import type {
   CallLimits,
+  Change,
   Created,
   CreateMode,
   FailedCheck,
@@ -126,12 +127,8 @@ export class WireConnection implements ZooKeeperConnection {
 
   create(path: string, data: string, mode: CreateMode, limits: CallLimits): Promise<Created> {
     const { acl } = this.#options;
-    return this.#ask(
-      "create",
-      (xid) => messages.createRequest(xid, path, data, mode, acl),
-      messages.created,
-      limits,
-    );
+    const encode = (xid: number): Buffer => messages.createRequest(xid, path, data, mode, acl);
+    return this.#ask("create", encode, messages.created, limits);
   }
 
   async remove(path: string, limits: CallLimits, version?: number): Promise<boolean> {
@@ -165,6 +162,12 @@ export class WireConnection implements ZooKeeperConnection {
   check(paths: readonly string[], limits: CallLimits): Promise<FailedCheck | undefined> {
     const encode = (xid: number): Buffer => messages.checkRequest(xid, paths);
     return this.#ask("multi", encode, (reader) => messages.checkResults(reader, paths.length), limits);
+  }
+
+  commit(changes: readonly Change[], limits: CallLimits): Promise<FailedCheck | undefined> {
+    const { acl } = this.#options;
+    const encode = (xid: number): Buffer => messages.commitRequest(xid, changes, acl);
+    return this.#ask("multi", encode, (reader) => messages.commitResults(reader, changes), limits);
   }
 
   ping(limits: CallLimits): Promise<void> {

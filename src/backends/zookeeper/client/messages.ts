@@ -1,5 +1,5 @@
 /** Requests and answers of ZooKeeper's protocol, as in its `zookeeper.jute`. */
-import type { CreateMode, FailedCheck, NodeData, Stat } from "../client.js";
+import type { Change, CreateMode, FailedCheck, NodeData, Stat } from "../client.js";
 import { ERRNO } from "./errors.js";
 import { JuteError, JuteReader, JuteWriter } from "./jute.js";
 
@@ -28,6 +28,7 @@ const FLAGS: Record<CreateMode, number> = { persistent: 0, "ephemeral-sequential
 export type Acl = "open" | "creator";
 
 const ALL_PERMISSIONS = 31;
+const EPHEMERAL = 1;
 
 export interface ConnectRequest {
   readonly lastZxid: bigint;
@@ -91,16 +92,13 @@ export function authRequest(scheme: string, auth: string): Buffer {
 }
 
 export function createRequest(xid: number, path: string, data: string, mode: CreateMode, acl: Acl): Buffer {
-  const [scheme, id] = acl === "open" ? ["world", "anyone"] : ["auth", ""];
-  return request(xid, mode === "container" ? OP.createContainer : OP.create2)
-    .text(path)
-    .text(data)
-    .int(1)
-    .int(ALL_PERMISSIONS)
-    .text(scheme)
-    .text(id)
-    .int(FLAGS[mode])
-    .frame();
+  const writer = request(xid, mode === "container" ? OP.createContainer : OP.create2);
+  return creation(writer, path, data, FLAGS[mode], acl).frame();
+}
+
+function creation(writer: JuteWriter, path: string, data: string, flags: number, acl: Acl): JuteWriter {
+  const [scheme, id] = acl === "open" ? (["world", "anyone"] as const) : (["auth", ""] as const);
+  return writer.text(path).text(data).int(1).int(ALL_PERMISSIONS).text(scheme).text(id).int(flags);
 }
 
 const ANY_VERSION = -1;
@@ -123,6 +121,24 @@ export const setDataRequest = (xid: number, path: string, data: string, version:
 export function checkRequest(xid: number, paths: readonly string[]): Buffer {
   const writer = request(xid, OP.multi);
   for (const path of paths) writer.int(OP.check).bool(false).int(-1).text(path).int(ANY_VERSION);
+  return writer.int(-1).bool(true).int(-1).frame();
+}
+
+const CHANGES: Record<Change["kind"], number> = {
+  check: OP.check,
+  remove: OP.delete,
+  create: OP.create,
+  write: OP.setData,
+};
+
+export function commitRequest(xid: number, changes: readonly Change[], acl: Acl): Buffer {
+  const writer = request(xid, OP.multi);
+  for (const change of changes) {
+    writer.int(CHANGES[change.kind]).bool(false).int(-1);
+    if (change.kind === "create") creation(writer, change.path, change.data, EPHEMERAL, acl);
+    else if (change.kind === "write") writer.text(change.path).text(change.data).int(change.version);
+    else writer.text(change.path).int(ANY_VERSION);
+  }
   return writer.int(-1).bool(true).int(-1).frame();
 }
 
@@ -165,13 +181,32 @@ export function children(reader: JuteReader): string[] {
 
 /** One result for each check, and an end. `undefined`: all of them held. */
 export function checkResults(reader: JuteReader, count: number): FailedCheck | undefined {
+  return multiResults(
+    reader,
+    Array.from({ length: count }, () => OP.check),
+  );
+}
+
+/** One result for each change, and an end. */
+export function commitResults(reader: JuteReader, changes: readonly Change[]): FailedCheck | undefined {
+  return multiResults(
+    reader,
+    changes.map(({ kind }) => CHANGES[kind]),
+  );
+}
+
+function multiResults(reader: JuteReader, types: readonly number[]): FailedCheck | undefined {
   let failed: FailedCheck | undefined;
-  for (let index = 0; index < count; index++) {
+  for (const [index, asked] of types.entries()) {
     const type = reader.int();
     reader.bool();
     reader.int();
-    if (type === OP.check) continue;
-    if (type !== -1) throw new JuteError(`a result of type ${type} where a check was asked for`);
+    if (type === asked) {
+      if (type === OP.create) reader.text();
+      else if (type === OP.setData) stat(reader);
+      continue;
+    }
+    if (type !== -1) throw new JuteError(`a result of type ${type} where one of type ${asked} was asked for`);
     const errno = reader.int();
     // Of a transaction that failed, all results are errors; the others only say that they were undone.
     if (errno !== ERRNO.ok && errno !== UNDONE) failed ??= { index, errno };
