@@ -54,13 +54,53 @@ describe("rule 1: a promise", () => {
     vote(v, 1n, A, 0);
     beat(v, 1n, A, 0);
     const release = { kind: "release", election: "e", term: 1n, candidate: "a" } as const;
-    expect(v.release({ ...release, id: "a9" }).held).toBe(false);
-    expect(v.release({ ...release, term: 2n, id: "a1" }).held).toBe(false);
+    expect(v.release({ ...release, id: "a9" }, at(1)).held).toBe(false);
+    expect(v.release({ ...release, term: 2n, id: "a1" }, at(1)).held).toBe(false);
     expect(vote(v, 2n, B, 1).answer.yes).toBe(false);
-    expect(v.release({ ...release, id: "a1" }).held).toBe(true);
-    expect(v.release({ ...release, id: "a1" }).held).toBe(false);
+    expect(v.release({ ...release, id: "a1" }, at(1)).held).toBe(true);
+    expect(v.release({ ...release, id: "a1" }, at(1)).held).toBe(false);
     expect(beat(v, 1n, A, 2).answer).toMatchObject({ yes: false, why: "ended" });
     expect(vote(v, 2n, B, 2).answer.yes).toBe(true);
+  });
+
+  it("released in favour of an heir, it is left to that one for a while; a late release names nobody", () => {
+    const v = voter();
+    const open = (term: bigint, bid: Bid, now: number): void => {
+      expect(vote(v, term, bid, now).answer.yes).toBe(true);
+      expect(beat(v, term, bid, now).answer.yes).toBe(true);
+    };
+    const release = (
+      term: bigint,
+      bid: Bid,
+      now: number,
+      heir?: { candidate: string; forMs: number },
+    ): void => {
+      v.release(
+        { kind: "release", election: "e", term, candidate: bid.candidate, id: bid.id, heir },
+        at(now),
+      );
+    };
+    const C: Bid = { id: "c1", candidate: "c-0a1b" };
+    open(1n, A, 0);
+    release(1n, A, 10, { candidate: "c", forMs: 500 });
+    expect(preVote(v, "b", 11)).toBe(false);
+    expect(vote(v, 2n, B, 509).answer).toMatchObject({ yes: false, why: "heir", leftMs: 1 });
+    const request = { kind: "prevote", election: "e", candidate: "c-0a1b" } as const;
+    expect(v.prevote(request, at(11))).toMatchObject({ yes: true, heir: true });
+    expect(vote(v, 2n, B, 510).answer.yes).toBe(true);
+    beat(v, 2n, B, 510);
+    release(1n, A, 520, { candidate: "c", forMs: 60_000 }); // late
+    release(2n, B, 520);
+    expect(preVote(v, "a", 521)).toBe(true);
+    open(3n, A, 521);
+    release(3n, A, 530, { candidate: "c-0a1b", forMs: 1e9 });
+    expect(vote(v, 4n, B, 60_529).answer).toMatchObject({ why: "heir", leftMs: 1 }); // never longer than a minute
+    open(4n, C, 531);
+    release(4n, C, 540); // whoever was named has led: it is over
+    expect(preVote(v, "b", 541)).toBe(true);
+    open(5n, A, 541);
+    release(5n, A, 550, { candidate: "", forMs: 500 });
+    expect(preVote(v, "b", 551)).toBe(true);
   });
 
   it("does not keep out the same candidate, and the longer lease of both stays", () => {
@@ -152,7 +192,7 @@ describe("rule 4: after a restart", () => {
 
   it("the release of the leader on disk does not shorten it: an older bid may have been promised more", () => {
     const v = voter(records, 1_000);
-    v.release({ kind: "release", election: "e", term: 5n, candidate: "a", id: "a1" });
+    v.release({ kind: "release", election: "e", term: 5n, candidate: "a", id: "a1" }, at(1_000));
     expect(vote(v, 6n, B, 1_001).answer.yes).toBe(false);
     expect(vote(v, 6n, B, 1_800).answer.yes).toBe(true);
   });

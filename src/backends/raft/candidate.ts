@@ -24,10 +24,17 @@ const RELEASED_MS = 3;
 
 const MOST_HASTY = 3;
 
+interface Refused {
+  readonly led: boolean;
+  readonly freeAt: number;
+  /** Nobody leads; the last leader left the vacancy to another candidate until then. */
+  readonly reserved: boolean;
+}
+
 type Outcome =
   | { readonly hold: RaftHold }
   /** Voters have promised others. `freeAt`: when a majority may be free again. */
-  | { readonly led: boolean; readonly freeAt: number }
+  | Refused
   /** Votes were split, or somebody was faster. */
   | "again";
 
@@ -47,6 +54,8 @@ export class Campaign {
   #view: View | undefined;
   /** Waits that ended at once, one after the other. */
   #hasty = 0;
+  /** It has left the present vacancy to others. */
+  #stoodBack = false;
 
   constructor(parts: CampaignParts, candidacy: Candidacy, options: CampaignOptions) {
     this.#parts = parts;
@@ -70,7 +79,8 @@ export class Campaign {
         }
         if (outcome === "again") await this.#pause(splits++);
         else {
-          await this.#waitUntil(outcome.freeAt);
+          if (outcome.led) this.#stoodBack = false;
+          await this.#waitUntil(outcome);
           splits = 0;
         }
       }
@@ -82,8 +92,10 @@ export class Campaign {
   async #attempt(): Promise<Outcome> {
     const { signal } = this.#options;
     const { clock } = this.#parts;
+    signal.throwIfAborted();
     const asked = await untilAborted(signal, this.#preVote());
-    if (!asked.yes) return asked.busy ? "again" : { led: asked.led, freeAt: asked.freeAt };
+    if (!asked.yes) return asked.busy ? "again" : asked;
+    if (await this.#standsBack(asked.heir)) return this.#attempt();
     const bid = { id: clock.uniqueId(), candidate: this.#candidacy.candidate };
     const term = asked.term + 1n;
     let hold: RaftHold | undefined;
@@ -97,6 +109,18 @@ export class Campaign {
     if (hold !== undefined) return { hold };
     await this.#withdraw(term, bid);
     return "again";
+  }
+
+  /** Leaves the vacancy to others, once. An heir does not: it was preferred by name. */
+  async #standsBack(heir: boolean): Promise<boolean> {
+    const { wait, signal } = this.#options;
+    const { standBackMs } = this.#candidacy;
+    if (!wait || heir || this.#stoodBack || standBackMs === undefined) return false;
+    const ms = standBackMs();
+    if (ms <= 0) return false;
+    this.#stoodBack = true;
+    await sleep(this.#parts.clock, ms, signal);
+    return true;
   }
 
   /** Elected and opened, or `undefined` if others prevented it. */
@@ -123,8 +147,8 @@ export class Campaign {
   }
 
   async #preVote(): Promise<
-    | { readonly yes: true; readonly term: bigint }
-    | { readonly yes: false; readonly busy: boolean; readonly led: boolean; readonly freeAt: number }
+    | { readonly yes: true; readonly term: bigint; readonly heir: boolean }
+    | ({ readonly yes: false; readonly busy: boolean } & Refused)
   > {
     const { voters, clock } = this.#parts;
     const { election, candidate, attemptMs } = this.#candidacy;
@@ -139,8 +163,11 @@ export class Campaign {
       },
     );
     for (const { promised } of answers) if (promised !== undefined) this.#options.seen?.(promised.term);
-    if (answers.filter(({ yes }) => yes).length >= majorityOf(count))
-      return { yes: true, term: answers.reduce((most, { term }) => (term > most ? term : most), 0n) };
+    const yes = answers.filter((answer) => answer.yes);
+    if (yes.length >= majorityOf(count)) {
+      const term = answers.reduce((most, answer) => (answer.term > most ? answer.term : most), 0n);
+      return { yes: true, term, heir: yes.some(({ heir }) => heir === true) };
+    }
     const unfit = answers.filter(({ why }) => why === "unfit" || why === "ahead");
     if (unfit.length >= blockingOf(count))
       throw new ConclaveError(
@@ -149,15 +176,16 @@ export class Campaign {
       );
     const now = clock.now();
     const free = answers
-      .map(({ yes, leftMs }) => now + (yes ? 0 : (leftMs ?? this.#candidacy.retryMs)))
+      .map((answer) => now + (answer.yes ? 0 : (answer.leftMs ?? this.#candidacy.retryMs)))
       .sort((a, b) => a - b);
     const freeAt = free[majorityOf(count) - 1] ?? free.at(-1) ?? now;
-    const busy = answers.every(({ yes, why }) => yes || why === "busy" || why === "older");
-    return { yes: false, busy, led: isLed(answers, majorityOf(count)), freeAt };
+    const busy = answers.every((answer) => answer.yes || answer.why === "busy" || answer.why === "older");
+    const led = isLed(answers, majorityOf(count));
+    return { yes: false, busy, led, freeAt, reserved: !led && answers.some(({ why }) => why === "heir") };
   }
 
   /** Until the promises of a majority have ended, by the clock or because the leader gave up. */
-  async #waitUntil(freeAt: number): Promise<void> {
+  async #waitUntil({ freeAt, reserved }: Refused): Promise<void> {
     const { clock, voters, patienceMs = 0 } = this.#parts;
     const { election, ttlMs, attemptMs } = this.#candidacy;
     const { signal, wait } = this.#options;
@@ -166,13 +194,16 @@ export class Campaign {
       this.#view = new View(voters, clock, election, attemptMs);
       this.#view.start();
     }
-    const until = freeAt + patienceMs + (clock.random() * ttlMs) / 8;
+    // Whoever was left a vacancy and does not come must not delay others further.
+    const until = freeAt + patienceMs + clock.random() * (reserved ? RELEASED_MS : ttlMs / 8);
     for (let first = true; !signal.aborted && clock.now() < until; first = false) {
       // The first look does not wait: a report may have come while the voters were asked. So at most a few times in a
       // row, because a report can be lost.
-      if (!first || this.#hasty++ >= MOST_HASTY) await this.#view.changed(until - clock.now(), signal);
+      if (!first || reserved || this.#hasty++ >= MOST_HASTY)
+        await this.#view.changed(until - clock.now(), signal);
       const sight = this.#view.sight();
-      if (sight?.promised === null) {
+      if (reserved && sight?.promised) return; // the heir, perhaps
+      if (sight?.promised === null && !reserved) {
         if (!first) this.#hasty = 0;
         await sleep(clock, patienceMs + clock.random() * RELEASED_MS, signal);
         return;

@@ -2,7 +2,7 @@
 import { readClocks } from "../../kit/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
 import { untilAborted } from "../../kit/wait.js";
-import type { CallOptions, Extension, Hold } from "../../seam/backend.js";
+import type { CallOptions, Extension, Heir, Hold, ReleaseOptions } from "../../seam/backend.js";
 import type { Clock, Reading } from "../../seam/clock.js";
 import type { BeatAnswer, Bid } from "./messages.js";
 import { blockingOf, gather, majorityOf } from "./quorum.js";
@@ -103,10 +103,10 @@ export class Leader {
   }
 
   /** No BEAT is sent after this. Resolves when a majority knows. */
-  async release(): Promise<void> {
+  async release(heir?: Heir): Promise<void> {
     this.#over = true;
     const { voters, election, term, bid, attemptMs } = this.#parts;
-    const request = { kind: "release", election, term, candidate: bid.candidate, id: bid.id } as const;
+    const request = { kind: "release", election, term, candidate: bid.candidate, id: bid.id, heir } as const;
     const majority = majorityOf(voters.names.length);
     await gather(askAll(voters, request, attemptMs), (answers) => {
       const told = [...answers.values()].filter(({ unfit }) => unfit === undefined);
@@ -147,9 +147,9 @@ export class RaftHold implements Hold {
     return extension(await untilAborted(signal, this.#leader.proclaim(value)));
   }
 
-  async release({ signal }: CallOptions): Promise<void> {
+  async release({ signal, heir }: ReleaseOptions): Promise<void> {
     signal.throwIfAborted();
-    await untilAborted(signal, this.#leader.release());
+    await untilAborted(signal, this.#leader.release(heir));
   }
 }
 

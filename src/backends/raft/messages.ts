@@ -2,6 +2,7 @@
  * What candidates, leaders and observers ask of voters, and what they are
  * answered. Types only; `transport/wire.ts` reads and writes them. Rules: ADR 042.
  */
+import type { Heir } from "../../seam/backend.js";
 
 /** One attempt of one candidate: a vote is for a bid, a promise is to its candidate. */
 export interface Bid {
@@ -49,6 +50,8 @@ export interface ReleaseRequest {
   readonly term: bigint;
   readonly candidate: string;
   readonly id?: string | undefined;
+  /** Who shall lead next: for so long the voter votes for no other. */
+  readonly heir?: Heir | undefined;
 }
 
 /** Who leads? Answered when it differs from `change`, or after `waitMs`. */
@@ -74,6 +77,8 @@ export type Refusal =
   | "ahead"
   /** It has voted a moment ago: its candidate is about to lead. */
   | "busy"
+  /** The last leader has left the vacancy to another candidate, for a moment. */
+  | "heir"
   /** The voter takes no part: not initialised, journal broken, closing. */
   | "unfit";
 
@@ -94,6 +99,8 @@ export interface VoteAnswer {
   /** The voter's own term: never voted for a lower one again. */
   readonly term: bigint;
   readonly why?: Refusal | undefined;
+  /** The vacancy was left to this very candidate. */
+  readonly heir?: boolean | undefined;
   /** Words for people, where `why` needs them. */
   readonly detail?: string | undefined;
   /** Whom it has promised, if that is why; without the value. */

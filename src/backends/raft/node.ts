@@ -176,7 +176,7 @@ export class RaftNode {
         return answer;
       }
       case "release":
-        return past.voter.release(request);
+        return past.voter.release(request, now);
       case "who":
         return this.#who(past.voter, request, gone);
       case "prepare":

@@ -22,6 +22,8 @@ export interface VoterState {
   ended: { readonly term: bigint; readonly id: string } | null;
   /** Until then pre-votes of other candidates are refused. */
   busyUntil: number;
+  /** For whom the last leader left the vacancy, and until when others get no vote. In memory alone. */
+  heir: { readonly candidate: string; readonly until: number } | null;
   /** Until then a promise from before the start may be alive (rule 4). */
   quietUntil: number;
   /** Rises with everything that observers can see, except time. */
@@ -38,6 +40,7 @@ export function freshState(): VoterState {
     promise: null,
     ended: null,
     busyUntil: 0,
+    heir: null,
     quietUntil: 0,
     change: 0,
   };

@@ -4,6 +4,7 @@
  * out. Its memory changes at once, so that two requests in a row are judged
  * consistently; therefore *every* answer waits for all records handed out before.
  */
+import { heirFrom, isHeir } from "../../kit/heir.js";
 import type {
   BeatAnswer,
   BeatRequest,
@@ -86,7 +87,8 @@ export class Voter {
     if (now < state.busyUntil && state.vote?.candidate !== candidate)
       return { ...this.#no(state, "busy"), leftMs: state.busyUntil - now };
     const own = this.#term(state);
-    return { kind: "vote", yes: true, term: own > this.#seed ? own : this.#seed };
+    const heir = state.heir !== null && now < state.heir.until;
+    return { kind: "vote", yes: true, term: own > this.#seed ? own : this.#seed, ...(heir && { heir }) };
   }
 
   vote({ election, term, bid, leaseMs }: VoteRequest, at: Now): Decision<VoteAnswer> {
@@ -104,6 +106,7 @@ export class Voter {
     if (kept === undefined) return { answer: this.#no(state, "unfit", tooMany(this.#most)) };
     // Only a promise to this very candidate can be alive here: its longer lease stays on disk.
     kept.leaseMs = Math.max(leaseMs, isBound(kept, at.now) ? kept.leaseMs : 0);
+    kept.heir = null;
     kept.term = term;
     kept.vote = bid;
     kept.leader = null;
@@ -124,7 +127,7 @@ export class Voter {
     return { answer: { kind: "beat", yes: true, term, version }, persist };
   }
 
-  release({ election, term, candidate, id }: ReleaseRequest): ReleaseAnswer {
+  release({ election, term, candidate, id, heir }: ReleaseRequest, { now }: Now): ReleaseAnswer {
     const state = this.#states.get(election);
     if (state === undefined) return { kind: "release", held: false };
     const fits = (bid: Bid | null | undefined): boolean =>
@@ -140,7 +143,12 @@ export class Voter {
       state.busyUntil = 0;
       // The time after a start stays: an older bid of the same candidate may have been promised more (rule 4).
     }
-    if (held) this.#tell(election, state);
+    // Only the release of the leadership it knows says who is next: one that comes late names nobody.
+    if (held) {
+      const believed = heir && heirFrom(heir.candidate, heir.forMs);
+      state.heir = believed ? { candidate: believed.candidate, until: now + believed.forMs } : null;
+      this.#tell(election, state);
+    }
     return { kind: "release", held };
   }
 
@@ -165,10 +173,18 @@ export class Voter {
   #refused(state: VoterState, candidate: string, now: number): VoteAnswer | undefined {
     if (now < state.quietUntil) return { ...this.#no(state, "quiet"), leftMs: state.quietUntil - now };
     const { promise } = state;
-    if (promise === null || !isBound(state, now) || promise.bid.candidate === candidate) return undefined;
+    if (promise === null || !isBound(state, now) || promise.bid.candidate === candidate)
+      return this.#leftToHeir(state, candidate, now);
     const leftMs = promise.until - now;
     const promised = { term: promise.term, bid: promise.bid, leftMs };
     return { ...this.#no(state, "other"), promised, leftMs };
+  }
+
+  /** Rule 9: as if the question had been lost. What is not voted for harms no promise. */
+  #leftToHeir(state: VoterState, candidate: string, now: number): VoteAnswer | undefined {
+    const { heir } = state;
+    if (heir === null || now >= heir.until || isHeir(candidate, heir.candidate)) return undefined;
+    return { ...this.#no(state, "heir"), leftMs: heir.until - now };
   }
 
   /** Rules 1, 3 and 4. */

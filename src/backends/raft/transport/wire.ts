@@ -66,7 +66,13 @@ const REQUESTS: Readonly<Record<string, Shape>> = {
     value: optional(text),
     since: (value) => typeof value === "number",
   },
-  release: { election: name, term: big, candidate: name, id: optional(name) },
+  release: {
+    election: name,
+    term: big,
+    candidate: name,
+    id: optional(name),
+    heir: optional(shaped({ candidate: name, forMs: ms })),
+  },
   who: { election: name, change: whole, waitMs: ms },
   prepare: { key: name, ballot: big },
   accept: { key: name, ballot: big, value: shaped(versioned) },
@@ -80,7 +86,14 @@ const refusal = { why: optional(name), detail: optional(text) };
 const promised = { term: big, bid, leftMs: ms };
 
 const ANSWERS: Readonly<Record<string, Shape>> = {
-  vote: { yes: flag, term: big, ...refusal, promised: optional(shaped(promised)), leftMs: optional(ms) },
+  vote: {
+    yes: flag,
+    term: big,
+    ...refusal,
+    heir: optional(flag),
+    promised: optional(shaped(promised)),
+    leftMs: optional(ms),
+  },
   beat: { yes: flag, term: big, ...refusal, version: whole },
   release: { held: flag, unfit: optional(text) },
   who: {
