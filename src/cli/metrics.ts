@@ -3,7 +3,6 @@ import { InvalidArgumentError, Option } from "commander";
 import type { Command } from "commander";
 import type { Election } from "../election/election.js";
 import { systemClock } from "../kit/clock.js";
-import { isObject } from "../demo/wire.js";
 import { openServer } from "../sidecar/server.js";
 import { UsageError } from "../terminal/failure.js";
 import { parseAddress } from "../terminal/listen.js";
@@ -54,9 +53,12 @@ export async function serveMetrics(
     mostConnections: MOST_CONNECTIONS,
     flag: "--metrics",
     handle: async (request, response) => {
-      const found = request.method === "GET" && request.url?.split("?")[0] === "/metrics";
-      response.writeHead(found ? 200 : 404, { "content-type": found ? registry.contentType : "text/plain" });
-      response.end(found ? await registry.metrics() : "try GET /metrics\n");
+      const path = request.method === "GET" ? request.url?.split("?")[0] : undefined;
+      // For a container's health check: the process answers.
+      if (path === "/healthz") response.writeHead(200, { "content-type": "text/plain" }).end("ok\n");
+      else if (path === "/metrics")
+        response.writeHead(200, { "content-type": registry.contentType }).end(await registry.metrics());
+      else response.writeHead(404, { "content-type": "text/plain" }).end("try GET /metrics\n");
     },
   });
   say(`metrics: ${server.url}/metrics`);
@@ -68,7 +70,7 @@ async function metricsModule(): Promise<typeof import("../metrics/index.js")> {
   try {
     return await import("../metrics/index.js");
   } catch (error) {
-    if (!isObject(error) || error["code"] !== "ERR_MODULE_NOT_FOUND") throw error;
+    if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) throw error;
     throw new UsageError("--metrics needs prom-client, which is not installed: npm install prom-client");
   }
 }

@@ -23,6 +23,7 @@ describe("--metrics", () => {
     await until(async () => (text = await (await fetch(url)).text()).includes("conclave_leading{"), 20_000);
     expect(text).toMatch(/^conclave_leading\{[^}]*election="jobs"[^}]*\} [01]$/m);
     if (command === "cron") expect(text).toMatch(/^conclave_cron_/m);
+    expect((await fetch(url.replace("/metrics", "/healthz"))).status).toBe(200);
     expect((await fetch(url.replace("/metrics", "/other"))).status).toBe(404);
     cli.kill("SIGTERM");
     await cli.exit;
