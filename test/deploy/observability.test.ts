@@ -123,7 +123,17 @@ describe("the Grafana dashboard", () => {
       [...named].some((other) => other === name || other === `${name}_bucket`);
     expect(metrics.map(({ name }) => name).filter((name) => !shown(name))).toEqual([]);
     // `namespace`, `pod` and `instance` are added by Prometheus.
-    const labels = ["election", "backend", "schedule", "reason", "result", "outcome", "exclusion", "token", "le"];
+    const labels = [
+      "election",
+      "backend",
+      "schedule",
+      "reason",
+      "result",
+      "outcome",
+      "exclusion",
+      "token",
+      "le",
+    ];
     const grouped = expressions.flatMap((expr) =>
       [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names]) => names!.split(/, */)),
     );
