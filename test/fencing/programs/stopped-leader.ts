@@ -12,6 +12,8 @@ import { say } from "../../support/say.js";
 const [url, name, directory, service, rounds] = process.argv.slice(2);
 const backend = await openBackend(url);
 const election = new Election({ name: name!, backend, ttlMs: 2000, id: "stopped" });
+// A process that was stopped has requests that were not answered in time; they are asked again.
+election.on("error", () => {});
 const file = new FencedFile({ path: directory! });
 const record = new RecordFence({ records: backend.records, name: name! });
 
