@@ -21,7 +21,6 @@ const QUICK = [
   "cron: begins without looking whether it still leads",
   "cron: what a dead leader left behind is forgotten",
   "cron: an attempt keeps its number",
-  "cron: answers overtake each other",
   "cron: the cursor follows the clock back",
 ];
 
