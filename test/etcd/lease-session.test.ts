@@ -216,11 +216,14 @@ describe("a hold that nobody follows", () => {
   it("lives one ttl from the question it was last handed out with", async () => {
     const a = held("a");
     await clock.advance(TTL_MS / 2);
-    await lease.renewFor(a).then(({ asked }) => (a.handedOut = asked.now));
-    await clock.advance(TTL_MS - 1);
-    expect(keys.has("a")).toBe(true);
+    const { asked } = await lease.renewFor(a);
+    a.handedOut = asked.now;
+    await clock.advance(asked.now + TTL_MS - 1 - clock.now());
+    expect([a.state, keys.has("a")]).toEqual(["held", true]);
     await clock.advance(1);
     expect(a.state).toBe("left");
+    await clock.advance(1_000); // no longer until its key is gone, though no renewal is due
+    expect(keys.has("a")).toBe(false);
   });
 
   it("is left alone while somebody follows", async () => {

@@ -100,6 +100,12 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
     edits: [{ file: ORPHANS, find: "this.#wakeAt(from);", replace: "this.#timerAt = from;" }],
   },
   {
+    name: "etcd: a key that is not to be removed before a time is removed with the others",
+    rule: "the key of a term that ran out stays until its lease would have ended",
+    stores: ["queue"],
+    edits: [{ file: ORPHANS, find: "from <= now ? [candidateKey] : []", replace: "[candidateKey]" }],
+  },
+  {
     name: "etcd: a key that was seen once is not read again, though the store was written to",
     rule: "a key is as it was only while the store has the revision at which it was seen",
     stores: ["queue"],

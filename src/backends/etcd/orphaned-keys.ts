@@ -4,6 +4,7 @@
  * never came. They are looked for and removed while their lease lives.
  */
 import type { Clock, Timer } from "../../seam/clock.js";
+import { Backoff } from "../../kit/backoff.js";
 import { isRetriable } from "../../kit/errors.js";
 import type { CallLimits, EtcdClient } from "./client.js";
 import { askTogether } from "./ask-together.js";
@@ -13,6 +14,9 @@ import type { CandidateKey } from "./candidate-key.js";
 const KEYS_PER_TRANSACTION = 120;
 /** A put without an answer may arrive this much later; its key is looked for that long. */
 const LATE_PUT_MS = 30_000;
+/** A key that could not be removed stands in the way of others: it is tried again so soon, and later with every failure. */
+const FIRST_RETRY_MS = 200;
+const LONGEST_RETRY_MS = 5_000;
 
 interface Window {
   /** Not removed before this time: until then its leader may still consider itself the leader. */
@@ -39,16 +43,24 @@ export class OrphanedKeys {
   /** Fires when the next one may be removed: waiting for the next renewal would delay the next leader. */
   #timer: Timer | undefined;
   #timerAt = Infinity;
+  readonly #backoff: Backoff;
+  #retry: Timer | undefined;
+  #closed = false;
 
   constructor(options: OrphanedKeysOptions) {
     this.#options = options;
+    this.#backoff = new Backoff(options.clock, FIRST_RETRY_MS, LONGEST_RETRY_MS);
   }
 
   /** Its key is to be removed, but not before `from`. */
   add(candidateKey: CandidateKey, from = -Infinity): void {
     const until = candidateKey.token === undefined ? this.#options.clock.now() + LATE_PUT_MS : 0;
     this.#orphans.set(candidateKey, { from, until });
-    if (from > -Infinity) this.#wakeAt(from);
+    if (from > -Infinity) return this.#wakeAt(from);
+    this.#backoff.reset();
+    this.#retry?.cancel();
+    this.#retry = undefined;
+    this.#sweepLater();
   }
 
   has(candidateKey: CandidateKey): boolean {
@@ -65,6 +77,12 @@ export class OrphanedKeys {
   }
 
   close(): void {
+    this.#closed = true;
+    this.#retry?.cancel();
+    this.#stopWaiting();
+  }
+
+  #stopWaiting(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#timerAt = Infinity;
@@ -83,11 +101,28 @@ export class OrphanedKeys {
       for (let i = 0; i < due.length; i += KEYS_PER_TRANSACTION)
         await this.#sweepTogether(due.slice(i, i + KEYS_PER_TRANSACTION));
     } catch {
-      // tried again after the next renewal
+      // tried again below, and after the next renewal
     } finally {
       this.#sweeping = false;
     }
     if (this.#sweepAgain) await this.sweep();
+    else this.#sweepLater();
+  }
+
+  /** The next renewal may be many seconds away, and until then a key that is still there keeps everybody else waiting. */
+  #sweepLater(): void {
+    const { clock } = this.#options;
+    if (this.#closed || this.#retry !== undefined || !this.#anyDue()) return;
+    this.#retry = clock.after(this.#backoff.next(), () => {
+      this.#retry = undefined;
+      void this.sweep();
+    });
+  }
+
+  #anyDue(): boolean {
+    const now = this.#options.clock.now();
+    for (const { from } of this.#orphans.values()) if (from <= now) return true;
+    return false;
   }
 
   /** One timer for all: the first that may be removed, then the next. */
@@ -101,7 +136,7 @@ export class OrphanedKeys {
 
   #wake(): void {
     const now = this.#options.clock.now();
-    this.close();
+    this.#stopWaiting();
     let next = Infinity;
     for (const { from } of this.#orphans.values()) if (from > now) next = Math.min(next, from);
     if (next < Infinity) this.#wakeAt(next);
