@@ -163,7 +163,8 @@ describe.skipIf(pairs.length === 0)("a fleet that moves", () => {
         `${a.name} and ${b.name}: ${claims.length} terms while the fleet moved ${6 * ROUNDS} times beside ${cycles} terms of others`,
       );
       expect(cycles).toBeGreaterThan(0);
-      expect(claims.length).toBeGreaterThanOrEqual(12 * ROUNDS);
+      // Two for each step, but for a leader that falls in the middle of one: it is then neither rolled last nor killed.
+      expect(claims.length).toBeGreaterThanOrEqual(10 * ROUNDS);
       expect(overlaps("moving", claims)).toEqual([]);
     },
     long ? 1_800_000 : 240_000,
