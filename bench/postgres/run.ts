@@ -9,6 +9,7 @@ import { postgresBackend } from "../../src/backends/postgres/index.js";
 import { Election } from "../../src/election/election.js";
 import { hasPostgres, PostgresServer } from "../../test/support/postgres-server.js";
 import { type Row, show, summarize } from "../measure.js";
+import { floorCycle, floorHandovers, floorTogether, prepareFloor } from "./floor.js";
 
 const HANDOVERS = Number(process.env["BENCH_HANDOVERS"] ?? 300);
 const SECONDS = Number(process.env["BENCH_SECONDS"] ?? 5);
@@ -31,7 +32,7 @@ export default async function* bench(): AsyncGenerator<Row> {
     yield {
       what: "graceful handover, 1 follower",
       result: show(summarize(await handovers(server))),
-      beside: `advisory lock: ${show(summarize(await advisoryHandovers(server)))}`,
+      beside: `advisory lock: ${show(summarize(await advisoryHandovers(server)))}; ${await bareHandovers(server)}`,
     };
     for (const lanes of [1, 100]) {
       const ours = await cycles(server, lanes);
@@ -39,7 +40,7 @@ export default async function* bench(): AsyncGenerator<Row> {
       yield {
         what: `acquire and release, ${lanes} at once`,
         result: `${ours.toFixed(0)}/s`,
-        beside: `advisory locks, ${Math.min(lanes, 50)} at once: ${peer.toFixed(0)}/s`,
+        beside: `advisory locks, ${Math.min(lanes, 50)} at once: ${peer.toFixed(0)}/s; ${await bareCycles(server, lanes)}`,
       };
     }
   } finally {
@@ -134,6 +135,22 @@ async function advisoryCycles(server: PostgresServer, lanes: number): Promise<nu
   });
   await pool.end();
   return rate;
+}
+
+async function bareHandovers(server: PostgresServer): Promise<string> {
+  await prepareFloor(server, 1);
+  return `bare statements: ${show(summarize(await floorHandovers(server, HANDOVERS)))}`;
+}
+
+async function bareCycles(server: PostgresServer, lanes: number): Promise<string> {
+  await prepareFloor(server, lanes);
+  const pool = new pg.Pool({ connectionString: server.url(), max: Math.min(lanes, 20) });
+  const alone = await perSecond(lanes, floorCycle(pool));
+  await pool.end();
+  if (lanes === 1) return `bare statements: ${alone.toFixed(0)}/s`;
+  await prepareFloor(server, lanes);
+  const together = (await floorTogether(server, lanes, SECONDS * 1000)) / SECONDS;
+  return `bare statements: ${alone.toFixed(0)}/s, all of them in one: ${together.toFixed(0)}/s`;
 }
 
 /** Statements by the server's own log: its counter of transactions is brought up to date late. */

@@ -4,7 +4,7 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { leadersOf, NO_SEAT, twoAtOnceMs } from "../../src/demo/peers/model.js";
+import { leadersOf, NO_ROLE, twoAtOnceMs } from "../../src/demo/peers/model.js";
 import { noteOf } from "../../src/demo/peers/notes.js";
 import { isOrders, isWord } from "../../src/demo/peers/wire.js";
 import { Wires } from "../../src/demo/peers/wires.js";
@@ -147,16 +147,16 @@ describe("what follows from what peers say", () => {
   it("a vote is told once, and why a voter takes no part", () => {
     const ballot = { term: "1795018599", vote: "n2", leader: null, promised: null, unfit: null };
     const word = { kind: "ballot", at: 0, ...ballot } as const;
-    expect(noteOf("n1", word, NO_SEAT)?.text).toBe(
+    expect(noteOf("n1", word, NO_ROLE)?.text).toBe(
       "votes for n2 in term …18599: on its disk before it answers",
     );
-    expect(noteOf("n1", word, { ...NO_SEAT, ballot })).toBeUndefined();
+    expect(noteOf("n1", word, { ...NO_ROLE, ballot })).toBeUndefined();
     const unfit = "this voter has no journal and waits for all other voters: voter x is not there";
-    expect(noteOf("n1", { ...word, unfit }, NO_SEAT)?.text).toBe(
+    expect(noteOf("n1", { ...word, unfit }, NO_ROLE)?.text).toBe(
       "takes no part: it has no journal and waits for all other voters",
     );
-    expect(noteOf("n1", word, { ...NO_SEAT, ballot: { ...ballot, unfit } })?.text).toBe("takes part");
-    expect(noteOf("n1", { ...word, leader: "n3", vote: null }, NO_SEAT)?.text).toBe(
+    expect(noteOf("n1", word, { ...NO_ROLE, ballot: { ...ballot, unfit } })?.text).toBe("takes part");
+    expect(noteOf("n1", { ...word, leader: "n3", vote: null }, NO_ROLE)?.text).toBe(
       "acknowledges n3 as leader of term …18599",
     );
   });

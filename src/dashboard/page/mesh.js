@@ -53,7 +53,7 @@ export function renderMesh(algorithm, all, leaders) {
     way.sent = sent;
     attr(way.line, "data-cut", cut ? "" : null);
   }
-  for (const { name, state, seats } of all.peers) {
+  for (const { name, state, roles } of all.peers) {
     const mark = mesh.marks.get(name);
     if (mark === undefined) continue;
     const leads = leaders.includes(name);
@@ -65,9 +65,9 @@ export function renderMesh(algorithm, all, leaders) {
       "href",
       state === "frozen" ? "#icon-frozen" : state === "dead" ? "#icon-gone" : leads ? "#icon-crown" : "",
     );
-    const seat = seats[algorithm];
-    const promised = algorithm === "raft" ? (seat?.ballot?.promised ?? null) : null;
-    const until = algorithm === "raft" ? (promised?.until ?? null) : (seat?.deadline ?? null);
+    const role = roles[algorithm];
+    const promised = algorithm === "raft" ? (role?.ballot?.promised ?? null) : null;
+    const until = algorithm === "raft" ? (promised?.until ?? null) : (role?.deadline ?? null);
     mark.until = state === "dead" ? null : until;
     setHue(mark.promise, hueOfPeer(promised?.to ?? name));
   }

@@ -44,7 +44,7 @@ export function renderList({ peers, contests, phase }, barred, now) {
         const isLeader = leads.get(algorithm)?.includes(peer.name) ?? false;
         return [TITLES[algorithm], wording(algorithm, peer, isLeader)];
       });
-      const ballot = peer.seats.raft?.ballot;
+      const ballot = peer.roles.raft?.ballot;
       if (ballot && peer.state !== "dead") lines.push(["Its disk", diskOf(ballot)]);
       renderLines(own.facts, lines);
       keyed(
@@ -95,13 +95,13 @@ function stateOfCard(state) {
  * @param {Peer} peer
  * @param {boolean} isLeader
  */
-function wording(algorithm, { name, state, seats }, isLeader) {
+function wording(algorithm, { name, state, roles }, isLeader) {
   if (state === "dead") return "–";
-  const seat = seats[algorithm];
+  const role = roles[algorithm];
   if (isLeader)
-    return `leads, ${algorithm === "raft" ? "term" : "number"}\u00a0${shortToken(seat?.token ?? "")}`;
-  if (seat?.ballot?.unfit) return "takes no part yet";
-  const follows = seat?.follows;
+    return `leads, ${algorithm === "raft" ? "term" : "number"}\u00a0${shortToken(role?.token ?? "")}`;
+  if (role?.ballot?.unfit) return "takes no part yet";
+  const follows = role?.follows;
   return follows && follows !== name ? `follows ${follows}` : "campaigns";
 }
 

@@ -11,13 +11,13 @@ import { hueOf } from "./view.js";
  * @property {{ to: string, until: number } | null} promised
  * @property {string | null} unfit
  *
- * @typedef {{ token: string | null, deadline: number | null, follows: string | null, ballot: Ballot | null }} Seat
+ * @typedef {{ token: string | null, deadline: number | null, follows: string | null, ballot: Ballot | null }} PeerRole
  *
  * @typedef {object} Peer
  * @property {string} name
  * @property {"starting" | "up" | "frozen" | "dead"} state
  * @property {number | null} pid
- * @property {Partial<Record<Algorithm, Seat>>} seats
+ * @property {Partial<Record<Algorithm, PeerRole>>} roles
  *
  * @typedef {{ from: string, to: string, cut: boolean, sent: number }} Link
  * @typedef {{ node: string, token: string, from: number, to?: number, deadline?: number }} Term

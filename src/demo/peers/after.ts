@@ -1,26 +1,26 @@
 /** What is known of peers and of their terms after one of them has said a word. Pure. */
 import { began, ended, leased } from "../terms.js";
 import type { Terms } from "../terms.js";
-import type { Seat } from "./model.js";
+import type { PeerRole } from "./model.js";
 import type { Word } from "./wire.js";
 
-export function seatAfter(seat: Seat, word: Word): Seat {
+export function roleAfter(role: PeerRole, word: Word): PeerRole {
   switch (word.kind) {
     case "elected":
     case "lease":
-      return { ...seat, token: word.token, deadline: word.at + word.remainingMs };
+      return { ...role, token: word.token, deadline: word.at + word.remainingMs };
     case "ended":
-      return { ...seat, token: null, deadline: null };
+      return { ...role, token: null, deadline: null };
     case "follows":
-      return { ...seat, follows: word.leader };
+      return { ...role, follows: word.leader };
     case "ballot": {
       const { term, vote, leader, promised, unfit, at } = word;
       const to = promised && { to: promised.to, until: at + promised.leftMs };
-      return { ...seat, follows: promised?.to ?? null, ballot: { term, vote, leader, promised: to, unfit } };
+      return { ...role, follows: promised?.to ?? null, ballot: { term, vote, leader, promised: to, unfit } };
     }
     case "ready":
     case "says":
-      return seat;
+      return role;
   }
 }
 

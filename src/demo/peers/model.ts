@@ -11,7 +11,7 @@ export function isSize(count: number): count is Size {
 }
 
 /** One peer's part in one election. */
-export interface Seat {
+export interface PeerRole {
   /** Of its term, if it leads. */
   readonly token: string | null;
   /** When it must stop unless it renews: its own deadline. */
@@ -34,7 +34,7 @@ export interface PeerView {
   readonly name: string;
   readonly state: PeerStatus;
   readonly pid: number | null;
-  readonly seats: Readonly<Partial<Record<Algorithm, Seat>>>;
+  readonly roles: Readonly<Partial<Record<Algorithm, PeerRole>>>;
 }
 
 /** The way from one peer to another. */
@@ -78,7 +78,7 @@ export interface PeersState {
   readonly error: string | null;
 }
 
-export const NO_SEAT: Seat = { token: null, deadline: null, follows: null, ballot: null };
+export const NO_ROLE: PeerRole = { token: null, deadline: null, follows: null, ballot: null };
 
 /** When a term was over, or what is the longest it can last as far as is known. */
 function endOf({ from, to, deadline }: TermView, now: number): number {

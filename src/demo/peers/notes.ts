@@ -1,6 +1,6 @@
 /** What peers report, in words for somebody who learns how elections work. */
 import type { Algorithm } from "../choices.js";
-import type { Note, Seat } from "./model.js";
+import type { Note, PeerRole } from "./model.js";
 import type { Word } from "./wire.js";
 
 export type Telling = Omit<Note, "id" | "at">;
@@ -18,7 +18,7 @@ export function numberOf(algorithm: Algorithm): string {
 }
 
 /** `undefined`: nothing that people need to be told. `before`: what was known of the peer. */
-export function noteOf(node: string, word: Word, before: Seat): Telling | undefined {
+export function noteOf(node: string, word: Word, before: PeerRole): Telling | undefined {
   switch (word.kind) {
     case "ready":
     case "lease":
@@ -51,7 +51,7 @@ function endingOf({ algorithm, token, reason }: Word & { readonly kind: "ended" 
 function ballotNote(
   node: string,
   { term, vote, leader, unfit }: Word & { readonly kind: "ballot" },
-  { ballot }: Seat,
+  { ballot }: PeerRole,
 ): Telling | undefined {
   const telling = (text: string): Telling => ({ node, algorithm: "raft", text, weight: "plain" });
   if (isOut(unfit) && !isOut(ballot?.unfit ?? null))

@@ -12,11 +12,11 @@ import { preciseNow } from "../../terminal/lines.js";
 import { died, stopped } from "../terms.js";
 import type { Terms } from "../terms.js";
 import { until } from "../until.js";
-import { seatAfter, termsAfter } from "./after.js";
+import { roleAfter, termsAfter } from "./after.js";
 import { Crew } from "./crew.js";
 import type { Algorithm } from "../choices.js";
-import type { Note, PeersState, PeerView, Seat, Size } from "./model.js";
-import { leadersOf, NO_SEAT, SIZES, twoAtOnceMs } from "./model.js";
+import type { Note, PeersState, PeerView, PeerRole, Size } from "./model.js";
+import { leadersOf, NO_ROLE, SIZES, twoAtOnceMs } from "./model.js";
 import { noteOf } from "./notes.js";
 import type { Telling } from "./notes.js";
 import type { Orders, Part, Word } from "./wire.js";
@@ -36,7 +36,7 @@ export class Peers implements AsyncDisposable {
   readonly #algorithms: readonly Algorithm[];
   readonly #listeners = new Set<(note?: Note) => void>();
   readonly #emergency = (): void => this.#destroy();
-  readonly #seats = new Map<string, Seat>();
+  readonly #roles = new Map<string, PeerRole>();
   readonly #terms = new Map<Algorithm, Terms>();
   #phase: PeersState["phase"] = "idle";
   #error: string | null = null;
@@ -237,7 +237,7 @@ export class Peers implements AsyncDisposable {
     await rm(run.directory, { recursive: true, force: true, maxRetries: 5 });
     process.off("exit", this.#emergency);
     this.#run = undefined;
-    this.#seats.clear();
+    this.#roles.clear();
     this.#terms.clear();
     this.#phase = "idle";
   }
@@ -248,21 +248,21 @@ export class Peers implements AsyncDisposable {
   }
 
   #view({ crew }: Run, name: string): PeerView {
-    const seats = Object.fromEntries(
-      this.#algorithms.map((algorithm) => [algorithm, this.#seat(name, algorithm)]),
+    const roles = Object.fromEntries(
+      this.#algorithms.map((algorithm) => [algorithm, this.#role(name, algorithm)]),
     );
-    return { name, ...crew.view(name), seats };
+    return { name, ...crew.view(name), roles };
   }
 
-  #seat(name: string, algorithm: Algorithm): Seat {
-    return this.#seats.get(`${name} ${algorithm}`) ?? NO_SEAT;
+  #role(name: string, algorithm: Algorithm): PeerRole {
+    return this.#roles.get(`${name} ${algorithm}`) ?? NO_ROLE;
   }
 
   #heard(name: string, word: Word): void {
     if (word.kind === "ready") return this.#changed();
     const algorithm = word.kind === "ballot" ? "raft" : word.algorithm;
-    const before = this.#seat(name, algorithm);
-    this.#seats.set(`${name} ${algorithm}`, seatAfter(before, word));
+    const before = this.#role(name, algorithm);
+    this.#roles.set(`${name} ${algorithm}`, roleAfter(before, word));
     this.#terms.set(algorithm, termsAfter(this.terms(algorithm), name, word));
     const note = noteOf(name, word, before);
     if (note !== undefined) this.#say(note);
@@ -274,7 +274,7 @@ export class Peers implements AsyncDisposable {
 
   #died(name: string, how: string): void {
     for (const algorithm of this.#algorithms) {
-      this.#seats.delete(`${name} ${algorithm}`);
+      this.#roles.delete(`${name} ${algorithm}`);
       this.#terms.set(algorithm, died(this.terms(algorithm), name, preciseNow()));
     }
     if (this.#phase === "running")

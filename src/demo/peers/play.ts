@@ -112,7 +112,7 @@ export class Play {
     peers.wipe(victim);
     await this.#until(`${victim} has a new life`, () => this.#isUp(victim) && this.#pidOf(victim) !== pid);
     await this.#until(`${victim} takes part again`, () => {
-      const ballot = peers.state.peers.find(({ name }) => name === victim)?.seats.raft?.ballot;
+      const ballot = peers.state.peers.find(({ name }) => name === victim)?.roles.raft?.ballot;
       return ballot !== null && ballot !== undefined && ballot.unfit === null && ballot.term !== "0";
     });
     measured(`${victim} takes part again after ${Math.round(preciseNow() - at)} ms`);
