@@ -17,7 +17,7 @@ import { minifySync } from "rolldown/utils";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const stage = join(root, "artifacts/package");
-const LARGEST = 1_300_000;
+const LARGEST = 1_310_000;
 /** Names of classes stay: errors and messages have theirs from them. */
 const NAMES = { class: true, function: false };
 const SHORT = {

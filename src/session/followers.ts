@@ -1,6 +1,6 @@
 /**
  * Who follows a session that many holds share. While nobody does, its holds live
- * by their own renewals alone.
+ * by their own renewals alone, and by what extended the session until then.
  */
 import type { Session, SessionFollower } from "../seam/backend.js";
 import { UnfollowedHolds } from "./unfollowed-holds.js";
@@ -23,6 +23,7 @@ export class SessionFollowers<H extends PossibleHold> implements Pick<Session, "
     this.#unfollowed.stop();
     return () => {
       this.#followers.delete(follower);
+      this.#unfollowed.extended();
       this.handedOut();
     };
   }

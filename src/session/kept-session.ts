@@ -46,7 +46,7 @@ export abstract class KeptSession<C extends SessionCandidate> implements Session
     this.#over = options.over;
     this.#extension = { asked };
     this.#followers = new SessionFollowers({
-      ...{ clock, ttlMs, candidates: () => this.candidates },
+      ...{ clock, ttlMs, candidates: () => this.candidates, extendedAt: () => this.#extension.asked.now },
       expired: (candidate) => this.orphan(candidate),
     });
     this.#renewals = new RenewalLoop({

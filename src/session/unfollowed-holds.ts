@@ -10,13 +10,15 @@ import type { Clock, Timer } from "../seam/clock.js";
 export interface PossibleHold {
   /** `held`: handed out as a hold, and followed by nobody. */
   readonly state: string;
-  /** When the request was sent that last extended the hold. */
+  /** When the request was sent that last extended the hold by itself. */
   readonly handedOut: number;
 }
 
 export interface UnfollowedHoldsOptions<H extends PossibleHold> {
   readonly clock: Clock;
   readonly ttlMs: number;
+  /** When the request was sent that last extended the session. */
+  extendedAt(): number;
   /** All candidates on the session. */
   candidates(): Iterable<H>;
   /** No term can be held on this one any more. */
@@ -26,9 +28,20 @@ export interface UnfollowedHoldsOptions<H extends PossibleHold> {
 export class UnfollowedHolds<H extends PossibleHold> {
   readonly #options: UnfollowedHoldsOptions<H>;
   #timer: Timer | undefined;
+  /** The same for all holds: what counted when somebody last followed. */
+  #extendedAt = -Infinity;
 
   constructor(options: UnfollowedHoldsOptions<H>) {
     this.#options = options;
+  }
+
+  /**
+   * Somebody who followed does so no more. A term may still be held, until the
+   * extensions that it was told of are over: that its work does not stop is a
+   * reason to leave the session, not to remove what keeps others away.
+   */
+  extended(): void {
+    this.#extendedAt = this.#options.extendedAt();
   }
 
   /** One timer for all: the first that runs out, then the next. */
@@ -38,7 +51,7 @@ export class UnfollowedHolds<H extends PossibleHold> {
     let next = Infinity;
     for (const candidate of [...candidates()]) {
       if (candidate.state !== "held") continue;
-      const endsAt = candidate.handedOut + ttlMs;
+      const endsAt = Math.max(candidate.handedOut, this.#extendedAt) + ttlMs;
       if (endsAt <= clock.now()) expired(candidate);
       else next = Math.min(next, endsAt);
     }

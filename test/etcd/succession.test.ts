@@ -74,7 +74,7 @@ describe.skipIf(!hasEtcd())("etcd: who leads next", () => {
     ).toEqual([]);
   });
 
-  it("its full id names it too; the next in line needs no more requests than any other", async () => {
+  it("its full id names it too, and so it does the next in line", async () => {
     const [leader, next, last] = await stand(["leader", "next", "last"]);
     await leader!.resign({ candidate: "next-0a1b2c", forMs: 5_000 });
     await next!.leads();
@@ -90,6 +90,17 @@ describe.skipIf(!hasEtcd())("etcd: who leads next", () => {
     await leader!.resign();
     await a!.leads();
     expect((await transactions()) - before).toBe(2);
+  });
+
+  it.each([
+    ["far back", ["leader", "a", "heir", "b"]],
+    ["next in line", ["leader", "heir", "a", "b"]],
+  ])("the one that is named leads although it would let others go first (%s)", async (_, ids) => {
+    const [leader, ...others] = await stand(ids, { heir: { standBackMs: () => 60_000 } });
+    const heir = others.find(({ id }) => id === "heir")!;
+    await leader!.resign({ candidate: "heir", forMs: 5_000 });
+    await heir.leads();
+    expect(succession.led).toEqual(["leader", "heir"]);
   });
 
   it("a heir that is dead keeps nobody waiting, and nobody leaves its place for it", async () => {

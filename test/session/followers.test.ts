@@ -14,13 +14,16 @@ interface Held {
 let clock: SetClock;
 let candidates: Set<Held>;
 let expired: string[];
+/** When the request was sent that last extended the session. */
+let extendedAt: number;
 let followers: SessionFollowers<Held>;
 
 beforeEach(() => {
   clock = new SetClock();
   [candidates, expired] = [new Set(), []];
+  extendedAt = 0;
   followers = new SessionFollowers<Held>({
-    ...{ clock, ttlMs: TTL_MS, candidates: () => candidates },
+    ...{ clock, ttlMs: TTL_MS, candidates: () => candidates, extendedAt: () => extendedAt },
     expired: (candidate) => {
       candidates.delete(candidate);
       expired.push(candidate.name);
@@ -69,6 +72,25 @@ describe("a hold that nobody follows", () => {
     expect(clock.timers).toBe(1);
     await clock.advance(TTL_MS);
     expect(expired).toEqual(["a"]);
+  });
+
+  it("lives on what the session was extended by while somebody followed", async () => {
+    const leave = follow();
+    handOut("a");
+    await clock.advance(2 * TTL_MS);
+    extendedAt = clock.now() - 1_000;
+    leave();
+    expect(expired).toEqual([]);
+    await clock.advance(1_000);
+    handOut("b");
+    // What happens to the session afterwards is not for those that are not renewed.
+    extendedAt = clock.now();
+    await clock.advance(TTL_MS - 2_001);
+    expect(expired).toEqual([]);
+    await clock.advance(1);
+    expect(expired).toEqual(["a"]);
+    await clock.advance(2_000);
+    expect(expired).toEqual(["a", "b"]);
   });
 
   it("is left alone as soon as somebody follows, and when the session has ended", async () => {

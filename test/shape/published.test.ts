@@ -18,7 +18,7 @@ import { linked } from "../../scripts/package.mjs";
 import { ROOT } from "./sources.js";
 
 const STAGE = join(ROOT, "artifacts/package");
-const LARGEST = 1_300_000;
+const LARGEST = 1_310_000;
 
 interface Published {
   readonly exports: Record<string, string | { readonly types: string; readonly default: string }>;

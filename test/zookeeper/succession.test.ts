@@ -65,6 +65,17 @@ describe.skipIf(!hasZooKeeper())("ZooKeeper: who leads next", () => {
     expect(succession.led).toEqual(["leader", "heir", "b", "a"]);
   });
 
+  it.each([
+    ["far back", ["leader", "a", "heir", "b"]],
+    ["next in line", ["leader", "heir", "a", "b"]],
+  ])("the one that is named leads although it would let others go first (%s)", async (_, ids) => {
+    const [leader, ...others] = await stand(ids, { heir: { standBackMs: () => 60_000 } });
+    const heir = others.find(({ id }) => id === "heir")!;
+    await leader!.resign({ candidate: "heir", forMs: 5_000 });
+    await heir.leads();
+    expect(succession.led).toEqual(["leader", "heir"]);
+  });
+
   it("a heir that is dead keeps nobody waiting, and nobody leaves its place for it", async () => {
     const [leader, a] = await stand(["leader", "a", "b"]);
     const dead = `${parent()}/_c_00000000-0000-0000-0000-000000000000-latch-`;

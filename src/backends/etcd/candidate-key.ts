@@ -48,6 +48,8 @@ export class CandidateKey implements Stop {
   identityKey: string | undefined;
   /** Key that names the heir, once this leader has written it: removed with the candidate's key. */
   heirKey: string | undefined;
+  /** Token of the leader that asked for us as its heir. */
+  heirOf: bigint | undefined;
   /** Somebody touched the key: a leader is about to hand over, and something is asked of us. */
   touched = false;
   /** Renewals in a row in which its key was not allowed to be read. */

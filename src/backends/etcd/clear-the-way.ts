@@ -56,7 +56,9 @@ async function bringForward(parts: Waiting, heir: string, limits: CallLimits): P
   const { client, keys, candidateKey } = parts;
   const found = await heirIn(parts, heir, limits);
   if (found === undefined || candidateKey.token === undefined) return;
-  const note: Note = { leader: candidateKey.token, key: found.key, createRevision: found.createRevision };
+  const { key, createRevision } = found.key;
+  const note: Note = { leader: candidateKey.token, key, createRevision };
+  if (found.next) return tell(parts, note, limits);
   const { key: queue, rangeEnd } = keys.queue(candidateKey.election);
   const left = new Changes();
   const unwatch = client.watch({ key: queue, rangeEnd, skip: "puts" }, () => left.happened());
@@ -83,12 +85,24 @@ async function bringForward(parts: Waiting, heir: string, limits: CallLimits): P
   }
 }
 
-/** The heir's key, if only candidates that can go behind it are ahead of it, and at least one is. */
+/**
+ * The heir's turn comes next in any case. It is told that it was named, since it
+ * may prefer others to lead: it finds the note when its turn has come, so the
+ * note stays, until the leader's lease ends or somebody names another heir.
+ */
+async function tell({ client, keys, candidateKey }: Waiting, note: Note, limits: CallLimits): Promise<void> {
+  const { key, election, lease } = candidateKey;
+  const when = [created({ key, createRevision: note.leader }), created(note)];
+  const put = { kind: "put", key: keys.heir(election), value: write(note), lease } as const;
+  await client.transaction({ when, then: [put], otherwise: [] }, limits);
+}
+
+/** The heir's key, if only candidates that can go behind it are ahead of it; and whether none is. Nothing if nobody else waits. */
 async function heirIn(
   { client, keys, candidateKey }: Waiting,
   heir: string,
   limits: CallLimits,
-): Promise<KeyValue | undefined> {
+): Promise<{ readonly key: KeyValue; readonly next: boolean } | undefined> {
   const { election, token } = candidateKey;
   const queue = { ...keys.queue(election), sort: "oldest-first", keysOnly: true } as const;
   const all = await read(client, [{ kind: "range", ...queue, limit: MOST_AHEAD + 2 }], limits);
@@ -102,7 +116,8 @@ async function heirIn(
   const at = waiting.findIndex((_, i) => isHeir(identities[i]?.[0]?.value ?? "", heir));
   // Another program's candidate stays where it is, and leads when its turn comes.
   const movable = identities.slice(0, Math.max(0, at)).every((kvs) => kvs.length > 0);
-  return at > 0 && movable ? waiting[at] : undefined;
+  const key = waiting[at];
+  return key !== undefined && movable ? { key, next: at === 0 } : undefined;
 }
 
 /** Whether somebody stands between the leader and the heir. An heir that is gone is not waited for. */
@@ -163,6 +178,7 @@ async function tryToHeed(
   if (note === undefined || leader === undefined || leader.createRevision !== note.leader) return "stays";
   const guards = [leader, note].map((each) => created(each));
   if (note.key === key && note.createRevision === token) {
+    candidateKey.heirOf = note.leader;
     const others = (before ?? []).slice(0, -1);
     if (others.length === 0) return "stays";
     const touches = others.map((other): Operation => ({ kind: "touch", key: other.key }));
@@ -197,7 +213,7 @@ function write({ leader, key, createRevision }: Note): string {
 const NOTE = /^(\d{1,20}) (\d{1,20}) (.+)$/s;
 
 /** What the key says, if a leader wrote it: two revisions, and a key of this queue. */
-function noteIn(kv: KeyValue | undefined, queue: string): Note | undefined {
+export function noteIn(kv: KeyValue | undefined, queue: string): Note | undefined {
   if (kv === undefined || kv.value.length > LONGEST_NOTE) return undefined;
   const [, leader, createRevision, key] = NOTE.exec(kv.value) ?? [];
   if (leader === undefined || createRevision === undefined || !key?.startsWith(queue)) return undefined;

@@ -1,14 +1,14 @@
 /**
  * Priority in a queue: a candidate whose turn has come, and that prefers others to
  * lead, goes to the end of the queue, once at each vacancy, and not if nobody
- * stands behind it.
+ * stands behind it, or if the leader that has gone asked for it by name.
  *
  * All who do that at one vacancy leave a chain: each writes which vacancy it was
  * and which key it gave up. Whoever's turn comes because that very key is gone
  * knows that nobody has led since; so if all of them prefer others, the first of
  * them leads in the second round.
  */
-import type { Waiting } from "./clear-the-way.js";
+import { noteIn, type Waiting } from "./clear-the-way.js";
 import type { CallLimits, KeyValue } from "./client.js";
 
 /** What a candidate remembers of the vacancies at which it stood aside. */
@@ -31,6 +31,7 @@ export async function standAside(
 ): Promise<"left" | "leads" | "changed"> {
   const { election, key, identityKey, token, lease } = candidateKey;
   if (token === undefined || identityKey === undefined) return "leads";
+  if (candidateKey.heirOf === predecessor.createRevision) return "leads";
   const turn = keys.turn(election);
   const queue = { ...keys.queue(election), sort: "oldest-first", limit: 2, keysOnly: true } as const;
   const { results } = await client.transaction(
@@ -39,6 +40,7 @@ export async function standAside(
       then: [
         { kind: "range", key: turn },
         { kind: "range", ...queue },
+        { kind: "range", key: keys.heir(election) },
       ],
       otherwise: [],
     },
@@ -48,6 +50,8 @@ export async function standAside(
   const [own, next] = results[1]?.kvs ?? [];
   if (own?.createRevision !== token) return "changed";
   if (next === undefined) return "leads";
+  const note = noteIn(results[2]?.kvs[0], keys.queue(election).key);
+  if (note?.leader === predecessor.createRevision && note.createRevision === token) return "leads";
   const [, vacancy, given] = CHAIN.exec(chain?.value ?? "") ?? [];
   const goesOn = given !== undefined && BigInt(given) === predecessor.createRevision;
   const present = goesOn && vacancy !== undefined ? BigInt(vacancy) : token;

@@ -43,41 +43,64 @@ export interface HandOver extends Pick<InQueue, "node" | "layout" | "paths"> {
   readonly shared: SharedSession;
 }
 
-/** Brings the heir to the front of those that wait. Never throws: a resignation without an heir is one all the same. */
+/**
+ * Brings the heir to the front of those that wait. Never throws: a resignation without an heir is one all the same.
+ * `"kept"`: the heir finds the note when its turn has come.
+ */
 export async function clearTheWay(
   parts: HandOver,
   heir: Heir,
   { signal, limitMs }: CallLimits,
-): Promise<void> {
+): Promise<"kept" | "done"> {
   const boundMs = Math.min(heir.forMs, limitMs / 2);
-  const work = async (stop: Stop): Promise<void> => {
+  const work = async (stop: Stop): Promise<"kept" | "done"> => {
     const limits = { signal: stop, limitMs: boundMs };
     const connection = await parts.shared.connected(limits);
-    await bringForward({ ...parts, connection, limits }, heir.candidate);
+    return bringForward({ ...parts, connection, limits }, heir.candidate);
   };
-  await limited(parts.clock, boundMs, signal, "handing over on ZooKeeper", work).catch(() => {});
+  return limited(parts.clock, boundMs, signal, "handing over on ZooKeeper", work).catch(
+    () => "done" as const,
+  );
 }
 
-/** Takes the note away. */
+/** Takes the note away, unless the leader's node is gone: then it may be that of the next leader. */
 export async function removeNote({ shared, paths, node }: HandOver, limits: CallLimits): Promise<void> {
-  await (await shared.connected(limits)).remove(paths.heir(node.election), limits);
+  if (node.path === undefined) return;
+  await remove(await shared.connected(limits), paths.heir(node.election), node.path, limits);
 }
 
-async function bringForward(queue: InQueue, candidate: string): Promise<void> {
+async function remove(
+  connection: ZooKeeperConnection,
+  note: string,
+  leader: string,
+  limits: CallLimits,
+): Promise<void> {
+  const changes: Change[] = [
+    { kind: "check", path: leader },
+    { kind: "remove", path: note },
+  ];
+  await connection.commit(changes, limits);
+}
+
+async function bringForward(queue: InQueue, candidate: string): Promise<"kept" | "done"> {
   const { connection, node, limits } = queue;
   await connection.check([node.parent], limits); // a transaction brings the server up to date
   const all = await namesOf(queue);
   const leader = all[0];
   const waiting = all.slice(1, MOST_AHEAD + 2);
-  if (leader === undefined || `${node.parent}/${leader}` !== node.path || waiting.length < 2) return;
+  if (leader === undefined || `${node.parent}/${leader}` !== node.path || waiting.length < 2) return "done";
   const data = await Promise.all(waiting.map((name) => connection.getData(`${node.parent}/${name}`, limits)));
   const heir = waiting.find((name, i) => {
     const found = data[i];
     return found && isHeir(leaderFromNode(name, found.data, found.stat.czxid).candidate, candidate);
   });
-  if (heir === undefined || heir === waiting[0]) return;
-  await announce(queue, { state: "asked", leader, heir });
+  if (heir === undefined) return "done";
+  const next = heir === waiting[0];
+  // Also to one whose turn comes next in any case: it may prefer others to lead.
+  await announce(queue, { state: next ? "ready" : "asked", leader, heir });
+  if (next) return "kept";
   await untilNext(queue, leader, heir);
+  return "done";
 }
 
 /** A note of an earlier leader is replaced. */
@@ -91,7 +114,8 @@ async function announce({ connection, node, paths, layout, limits }: InQueue, no
   for (let attempt = 0; attempt < 3; attempt++) {
     const failed = await connection.commit(changes, limits);
     if (failed === undefined) return;
-    if (failed.errno === ERRNO.nodeExists) await connection.remove(path, limits);
+    if (failed.errno === ERRNO.nodeExists)
+      await remove(connection, path, `${node.parent}/${note.leader}`, limits);
     else if (failed.errno === ERRNO.noNode && failed.index === 2)
       await makeParents(connection, paths, parentOf(path), layout.containers, limits);
     else break;
@@ -123,6 +147,7 @@ export async function heed(queue: InQueue, found: NodeData): Promise<"left" | "s
   const [own, heir] = [all.indexOf(childName(node.path)), all.indexOf(note.heir)];
   if (all[0] !== note.leader || heir < own) return "stays";
   if (heir === own) {
+    node.heirOf = note.leader;
     if (note.state === "ready") return "stays";
     const { version } = found.stat;
     const data = write({ ...note, state: "ready" });
@@ -182,7 +207,7 @@ function write({ state, leader, heir }: Note): string {
   return `${state} ${leader} ${heir}`;
 }
 
-function noteIn(text: string): Note | undefined {
+export function noteIn(text: string): Note | undefined {
   if (text.length > LONGEST_NOTE) return undefined;
   const [state, leader, heir, ...rest] = text.split(" ");
   if ((state !== "asked" && state !== "ready") || !leader || !heir || rest.length > 0) return undefined;

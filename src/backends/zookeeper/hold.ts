@@ -73,8 +73,9 @@ export class ZooKeeperHold implements Hold {
   async release({ signal, heir }: ReleaseOptions): Promise<void> {
     const limits = { signal, limitMs: this.#attemptMs };
     if (heir === undefined || this.#gone) return this.#shared.vacate(this.#node, signal, this.#attemptMs);
-    await clearTheWay(this.#handOver, heir, limits);
-    const noted = removeNote(this.#handOver, limits).catch(() => {}); // it names a node that is gone, so it does nothing
+    const note = await clearTheWay(this.#handOver, heir, limits);
+    // What stays names a node that is gone, so it does nothing but tell the heir.
+    const noted = note === "kept" ? undefined : removeNote(this.#handOver, limits).catch(() => {});
     await this.#shared.vacate(this.#node, signal, this.#attemptMs);
     await noted;
   }

@@ -115,7 +115,9 @@ async function untilFirst(request: QueueRequest): Promise<Outcome> {
       const predecessor = await predecessorOf(request, connection);
       if (predecessor === undefined) {
         if (last === undefined || request.standBackMs() <= 0) return true;
-        return (await standAside(queue, last, request.stance)) === "left" ? "left" : true;
+        const outcome = await standAside(queue, last, request.stance);
+        if (outcome === "changed") continue;
+        return outcome === "left" ? "left" : true;
       }
       last = predecessor;
       if (notes?.connection !== connection)

@@ -4,8 +4,11 @@ import type { WorkloadHost, Workload } from "./workload.js";
 import type { TermRecord } from "./term-record.js";
 import type { Subject, SubjectTerm } from "./subject.js";
 
+/** Two beats within a ttl, each tried again after lost races. */
+const ROSTER_UPDATES = 15;
+
 export class ElectionWork implements Workload {
-  readonly updatesPerTtl = 0;
+  readonly updatesPerTtl: number;
   readonly #by: WorkloadHost;
   readonly #never = new AbortController().signal;
   #runs = 0;
@@ -15,6 +18,7 @@ export class ElectionWork implements Workload {
     readonly election: Subject,
   ) {
     this.#by = host;
+    this.updatesPerTtl = host.plan.roster === undefined ? 0 : ROSTER_UPDATES;
   }
 
   begin(): void {

@@ -1,4 +1,5 @@
 /** What each kind of fault does to the world. */
+import { isMoment } from "./ambushes.js";
 import { nap, overrun, restore } from "./etcd-faults.js";
 import { loseMemory } from "./memory-loss.js";
 import type { Fault } from "./plan.js";
@@ -10,8 +11,7 @@ import type { World } from "./world.js";
 
 export function applyFault(world: World, fault: Fault, index: number): void {
   const { target } = fault;
-  if (target === "next" || target === "campaigning" || target === "claim" || target === "run")
-    world.ambush(target, (replica) => hit(world, fault, replica));
+  if (isMoment(target)) world.ambushes.add(target, (replica) => hit(world, fault, replica));
   else hit(world, fault, aim(world, fault, index));
 }
 

@@ -12,6 +12,8 @@ import { addRecordFaults, drawStandBack } from "./record-plan.js";
 import type { RecordFaultKind } from "./record-plan.js";
 import { addLockFaults } from "./lock-plan.js";
 import type { LockFaultKind } from "./lock-plan.js";
+import { addSuccession } from "./succession-plan.js";
+import type { RosterPlan } from "./succession-plan.js";
 
 export const STORE_KINDS = ["observer", "timed", "queue", "locks", "file", "sessions", "peers"] as const;
 /** Which store the candidates stand before: records timed by observers or by the store, a queue (etcd), locks of sessions (Consul), files, sessions (ZooKeeper), or voters among themselves (Raft). */
@@ -55,7 +57,8 @@ export interface Fault {
    * nobody does; `next`: whoever is elected next, at that moment; `stand`:
    * whoever next tries to be elected, its write on the way; of a schedule
    * `claim` and `run`: whoever next claims an instant (the store has it, the
-   * answer is on its way) or begins a job, at that moment.
+   * answer is on its way) or begins a job, at that moment; `handing`, `heir`,
+   * `waiting`: the leader that next hands over, its heir, another, meanwhile.
    */
   readonly target: string;
   /** How long, in true milliseconds. */
@@ -114,8 +117,12 @@ export interface Plan {
   readonly sides: number;
   /** Candidates give campaigns up and campaign again, and do not wait for the end of their terms. Plans of before: no. */
   readonly fickle?: boolean;
-  /** All candidates leave a vacancy to others for so long, by their own wish (records and files only). Plans of before: no. */
+  /** All candidates leave a vacancy to others for so long, by their own wish. Plans of before: no. */
   readonly standBackMs?: number | undefined;
+  /** Candidates keep a roster. Plans of before: no. */
+  readonly roster?: RosterPlan;
+  /** How often the leader hands over once all is well; the heir must be next. Plans of before: not at all. */
+  readonly handovers?: number;
   /** How often the getters are asked: after every event, or only now and then, so that the timers must do their part. */
   readonly probe: "always" | "seldom";
   /** In leadership a schedule is run; else work that lasts as long as the term. */
@@ -216,7 +223,7 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
       .map((fault) => (cron === null ? fault : retarget(fault, chance)))
       .map((fault) => changeOfMind(fault, standing)),
   };
-  return addLockFaults(addRecordFaults(addEtcdFaults(plan, kinds.includes("suspend"))));
+  return addSuccession(addLockFaults(addRecordFaults(addEtcdFaults(plan, kinds.includes("suspend")))));
 }
 
 /** How often each store is drawn. */

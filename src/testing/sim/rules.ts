@@ -48,6 +48,14 @@ export type Rule =
   | "false-regression"
   /** A leader's loop was blocked beyond its deadline, and nobody followed when its lease would have ended. */
   | "slow-takeover"
+  /** All was well, a leader named an heir that waited, and another led next. */
+  | "heir-ignored"
+  /** A leader handed over to a higher priority before its term had lasted as long as it should. */
+  | "flapping"
+  /** A leader handed over, unasked, to a candidate that was gone, or whose priority was not higher. */
+  | "wrong-heir"
+  /** All was well for long, and a candidate of a higher priority waited; or one led that may not. */
+  | "priority"
   /** A promise was rejected and nobody listened, or the library threw into its host. */
   | "unhandled"
   | CronRule;

@@ -19,6 +19,7 @@ import { ELECTION } from "./store-parts.js";
 import type { Connection } from "./store-parts.js";
 import type { Subject, SubjectTerm } from "./subject.js";
 import { Misbehaviour } from "./misbehaviour.js";
+import { standingOf } from "./succession-plan.js";
 
 export interface SimCandidateOptions {
   readonly process: SimProcess;
@@ -34,6 +35,8 @@ export interface SimCandidateOptions {
   readonly met: (candidate: string | undefined) => bigint;
   /** Told of every term that began, and under which name. */
   readonly led: (term: TermRecord, candidate: string | undefined) => void;
+  /** `asked`: for the plan. */
+  readonly handing: (from: SimCandidate, token: bigint, heir: string, asked: boolean) => unknown;
 }
 
 export class SimCandidate implements WorkloadHost {
@@ -59,6 +62,7 @@ export class SimCandidate implements WorkloadHost {
   readonly #stop = new AbortController();
   readonly #wills = new AbortController();
   #term: TermRecord | undefined;
+  #asked: bigint | undefined; // the last term that the plan wanted handed over
   /** Regressions that the election has told of and the follower has not met yet. */
   #regressions = 0;
   /** What the follower saw last; `undefined`: nothing yet, or nobody follows. */
@@ -93,6 +97,7 @@ export class SimCandidate implements WorkloadHost {
         marginMs: marginOf(ttlMs, plan.stopShare),
         campaigns: (candidate) => (this.#candidate = candidate),
         standBackMs: plan.standBackMs,
+        hands: (token, heir) => options.handing(this, token, heir, token === this.#asked),
       }),
       clock: this.#clock,
       ttlMs,
@@ -100,6 +105,7 @@ export class SimCandidate implements WorkloadHost {
       retryMs: plan.retryMs,
       drainMs,
       maxTermMs: plan.maxTermMs ?? undefined,
+      ...(options.election === ELECTION && standingOf(plan, process.node)),
     });
     this.#election = this.#workload.election;
     watchCallRate(this.#connection.traffic, {
@@ -136,6 +142,7 @@ export class SimCandidate implements WorkloadHost {
   transfer(to: string, timeoutMs: number): void {
     const { transfer } = this.#election;
     if (transfer === undefined) return this.resign();
+    this.#asked = this.#term?.token;
     const note = (what: unknown): void =>
       this.monitor.note(`${this.owner} hands over to ${to}: ${text(what)}`);
     transfer.call(this.#election, to, { timeoutMs }).then(note, note);
@@ -155,7 +162,7 @@ export class SimCandidate implements WorkloadHost {
     publish().catch((error: unknown) => this.monitor.note(`${this.owner} burst failed: ${text(error)}`));
   }
 
-  /** Gives back a leadership that is over, in the name of whoever had it. */
+  /** Gives a leadership back that is over. */
   release(claim: Claim): void {
     const { backend } = this.#connection;
     const note = (what: unknown): void =>
@@ -286,8 +293,7 @@ function marginOf(askedTtlMs: number, stopShare: number | undefined): (grantedTt
   return (grantedTtlMs) => marginMs * Math.max(1, grantedTtlMs / askedTtlMs);
 }
 
-/** More than the file room keeps. */
-const BURST = 20;
+const BURST = 20; // more than the file room keeps
 
 function text(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

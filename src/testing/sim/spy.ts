@@ -1,5 +1,5 @@
 /** Stands between an election and its backend, and watches in which order leadership is given up. */
-import type { Backend, CallOptions, Extension, Hold, ReleaseOptions } from "../../seam/backend.js";
+import type { Backend, CallOptions, Extension, Hold, ReleaseOptions, Session } from "../../seam/backend.js";
 import type { Clock, Reading } from "../../seam/clock.js";
 import type { Monitor } from "./monitor.js";
 
@@ -12,6 +12,8 @@ export interface SpyOptions {
   readonly marginMs: (grantedTtlMs: number) => number;
   /** Told under which name the election campaigns. */
   readonly campaigns?: (candidate: string) => void;
+  /** Told of every attempt to give leadership to somebody. */
+  readonly hands?: (token: bigint, heir: string) => void;
   /** How long the candidate leaves a vacancy to others; default not at all. */
   readonly standBackMs?: number | undefined;
 }
@@ -70,19 +72,18 @@ class SpiedHold implements Hold {
   /** Before core does: what core is told, the monitor knows already. A term that is over is not extended any more. */
   #follow(): void {
     const { session, revoked } = this.#hold;
+    if (session === undefined) return;
     const { monitor, owner } = this.#options;
-    this.#unfollow = session?.follow({
-      attempted: ({ error }) => {
-        if (revoked?.aborted === true || monitor.recordOf(this.token, owner)?.ended === true)
-          return this.#unfollow?.();
-        if (error === undefined) this.#learn(session.extension);
-      },
-      lost: () => this.#unfollow?.(),
+    this.#unfollow = WatchedSession.of(session).add(() => {
+      if (revoked?.aborted === true || monitor.recordOf(this.token, owner)?.ended === true)
+        return this.#unfollow?.();
+      this.#learn(session.extension);
     });
   }
 
   get session(): Hold["session"] {
-    return this.#hold.session;
+    const { session } = this.#hold;
+    return session && WatchedSession.of(session);
   }
 
   abandon(at: number): void {
@@ -123,6 +124,7 @@ class SpiedHold implements Hold {
   release(options: ReleaseOptions): Promise<void> {
     this.#checkOrder();
     this.#unfollow?.();
+    if (options.heir !== undefined) this.#options.hands?.(this.token, options.heir.candidate);
     return this.#hold.release(options);
   }
 
@@ -170,6 +172,43 @@ class SpiedHold implements Hold {
     const drained = record.abortedAt !== undefined && this.#now() >= record.abortedAt + drainMs;
     if (!drained && !this.#over())
       monitor.violate("stop-order", `${owner} gave ${this.token} back while its work still ran`);
+  }
+}
+
+/** The same session: who follows it is core alone, for a session behaves otherwise when nobody does. */
+class WatchedSession implements Session {
+  static readonly #all = new WeakMap<Session, WatchedSession>();
+  readonly #session: Session;
+  readonly #watchers = new Set<() => void>();
+
+  static of(session: Session): WatchedSession {
+    const watched = this.#all.get(session) ?? new WatchedSession(session);
+    this.#all.set(session, watched);
+    return watched;
+  }
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  get extension(): Extension {
+    return this.#session.extension;
+  }
+
+  /** Called whenever core is told of an extension. */
+  add(extended: () => void): () => void {
+    this.#watchers.add(extended);
+    return () => this.#watchers.delete(extended);
+  }
+
+  follow(follower: Parameters<Session["follow"]>[0]): () => void {
+    return this.#session.follow({
+      attempted: (attempt) => {
+        if (attempt.error === undefined) for (const extended of [...this.#watchers]) extended();
+        follower.attempted(attempt);
+      },
+      lost: () => follower.lost(),
+    });
   }
 }
 

@@ -37,6 +37,10 @@ export interface SubjectOptions {
   readonly retryMs: number;
   readonly drainMs: number;
   readonly maxTermMs: number | undefined;
+  /** These three only of plans with a roster. */
+  readonly priority?: number;
+  readonly eligible?: boolean;
+  readonly minTermMs?: number;
 }
 
 export type SubjectFactory = (options: SubjectOptions) => Subject;

@@ -26,6 +26,7 @@ import type { Violation } from "./rules.js";
 import { Scheduler } from "./scheduler.js";
 import type { SimResult, SimulateOptions } from "./simulation.js";
 import { openStore } from "./stores.js";
+import { Succession } from "./succession.js";
 import { ELECTION } from "./store-parts.js";
 import type { Store, StoreOptions } from "./store-parts.js";
 import { Trace } from "./trace.js";
@@ -59,7 +60,8 @@ export class World {
   /** Elections that only a few stand in, and that need not have a leader. */
   readonly #naps: Side[] = [];
   readonly wills = new Wills();
-  readonly #ambushes = new Ambushes();
+  readonly #succession: Succession;
+  readonly ambushes = new Ambushes();
 
   constructor(
     readonly plan: Plan,
@@ -101,6 +103,7 @@ export class World {
       this.#workload = (host, subject) =>
         subject.name === ELECTION ? new CronWork(host, cron, subject) : electionWork(host, subject);
     }
+    this.#succession = new Succession(this);
     this.replicas = Array.from({ length: plan.nodes }, (_, i) =>
       replicaOf(plan, i + 1, this.scheduler, this.cron !== undefined),
     );
@@ -146,6 +149,7 @@ export class World {
   open(replica: Replica): void {
     const { process } = replica.node;
     if (process === undefined) return;
+    this.#succession.left(replica.candidate);
     replica.candidate = this.#candidateOn(replica, process, ELECTION, ++replica.serial);
     if (replica.sides.length > 0 || (this.plan.sides > CROWD && replica.node.index > 2)) return;
     replica.sides = this.sides.map((side) => this.#candidateOn(replica, process, side.election, 1, side));
@@ -171,7 +175,12 @@ export class World {
     return new SimCandidate({
       process,
       election,
-      led: (term, candidate) => void (election === ELECTION && this.wills.led(term, candidate)),
+      led: (term, candidate) => {
+        if (election !== ELECTION) return;
+        this.wills.led(term, candidate);
+        this.#succession.led(term, candidate);
+      },
+      handing: (...handed) => election === ELECTION && this.#succession.handing(...handed),
       met: (candidate) => this.store.memory?.met(process, election, candidate) ?? -1n,
       serial,
       plan: this.plan,
@@ -200,18 +209,13 @@ export class World {
     return [...this.#monitors, ...this.#naps.map(({ monitor }) => monitor)];
   }
 
-  /** Lies in wait for whoever does this next. */
-  ambush(moment: Moment, strike: (replica: Replica) => void): void {
-    this.#ambushes.add(moment, strike);
-  }
-
   losePower(): void {
     this.store.losePower();
     if (this.plan.store === "file") this.cron?.losePower();
   }
 
   #sprung(moment: Moment, node: SimNode): void {
-    const strike = this.#ambushes.take(moment);
+    const strike = this.ambushes.take(moment);
     const replica = this.replicas.find((each) => each.node === node);
     if (strike !== undefined && replica !== undefined)
       this.scheduler.at(this.scheduler.now, () => strike(replica));
@@ -223,6 +227,7 @@ export class World {
     this.monitor.note(`${process.label} is killed`);
     this.monitor.forget(process);
     for (const monitor of this.monitors) monitor.forget(process);
+    this.#succession.left(replica.candidate);
     replica.node.kill();
     replica.candidate = undefined;
     replica.sides = [];
@@ -238,6 +243,7 @@ export class World {
       for (const replica of this.replicas) this.start(replica);
     });
     if (this.cron !== undefined) scheduler.at(plan.healAtMs + plan.ttlMs, () => this.#setDates());
+    this.#succession.begin();
     expectQuietEnd(this, this.#monitors);
   }
 
