@@ -30,3 +30,12 @@ export function show({ median, p99, count }: Summary): string {
 function ms(value: number): string {
   return value < 10 ? `${value.toFixed(1)} ms` : `${Math.round(value)} ms`;
 }
+
+/** The parts of a bench that BENCH_PART lists; all of them without it. */
+export function chosen<P extends { readonly name: string }>(parts: readonly P[]): readonly P[] {
+  const wanted = process.env["BENCH_PART"]?.split(",");
+  const unknown = wanted?.find((part) => !parts.some(({ name }) => name === part));
+  if (unknown === undefined) return parts.filter(({ name }) => wanted?.includes(name) !== false);
+  const names = parts.map(({ name }) => name).join(", ");
+  throw new Error(`no part ${unknown} of this bench: BENCH_PART lists some of ${names}`);
+}

@@ -50,11 +50,9 @@ function reachedTypes() {
   return reached;
 }
 
-/** Without what is said of a file as a whole, above its imports. Four spaces a level, as the compiler writes them, become one. */
+/** Without what is said of a file as a whole, above its imports, and without the blanks at the beginning of lines. */
 function narrow(declarations) {
-  return declarations
-    .replace(/^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=import )/, "")
-    .replace(/^ +/gm, (blanks) => " ".repeat(Math.floor(blanks.length / 4) + (blanks.length % 4)));
+  return declarations.replace(/^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=import )/, "").replace(/^ +/gm, "");
 }
 
 function stageDist() {

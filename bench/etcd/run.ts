@@ -4,6 +4,7 @@
  * figures are for a loopback network.
  */
 import { existsSync } from "node:fs";
+import { chosen } from "../measure.js";
 import type { Row } from "../measure.js";
 import { EtcdServer, hasEtcd } from "../../test/support/etcd-server.js";
 import { blackHole } from "./black-hole.js";
@@ -28,15 +29,19 @@ export default async function* bench(): AsyncGenerator<Row> {
     yield { what: "skipped", result: "etcd and etcdctl are not installed (make servers)" };
     return;
   }
-  const wanted = process.env["BENCH_PART"]?.split(",");
-  const parts = [roundTrip, handover, throughput, scale, growth, byHand, idle, many, idleMany, blackHole];
-  const unknown = wanted?.find((part) => !parts.some(({ name }) => name === part));
-  if (unknown !== undefined) {
-    const names = parts.map(({ name }) => name).join(", ");
-    throw new Error(`no part ${unknown} of this bench: BENCH_PART lists some of ${names}`);
-  }
+  const parts = chosen([
+    roundTrip,
+    handover,
+    throughput,
+    scale,
+    growth,
+    byHand,
+    idle,
+    many,
+    idleMany,
+    blackHole,
+  ]);
   for (const [i, part] of parts.entries()) {
-    if (wanted?.includes(part.name) === false) continue;
     process.stderr.write(`  part ${i + 1} of ${parts.length}: ${part.name}\n`);
     // The disk takes its time for both sides alike, and never the same: without it the clients are compared.
     const server = await EtcdServer.start({ home: part === handover ? memory() : undefined });

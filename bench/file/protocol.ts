@@ -9,6 +9,23 @@ export interface Setup {
   readonly retryMs?: number;
 }
 
+/** What a process that measures throughput is told. */
+export interface Throughput {
+  readonly kind: Setup["kind"];
+  readonly directory: string;
+  /** Locks, each got and given back over and over. */
+  readonly atOnce: number;
+  readonly lastMs: number;
+  readonly fsync: boolean;
+}
+
+/** What it answers. */
+export interface Speed {
+  readonly perSecond: number;
+  /** Processor time of one cycle, all threads. */
+  readonly cpuUs: number;
+}
+
 export type Order = "stand" | "resign" | "usage";
 
 interface Stamped<E> {

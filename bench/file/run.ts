@@ -1,19 +1,23 @@
 /**
  * Files, with real processes: how fast the leader changes hands, and what it costs
- * to wait for it. Beside it proper-lockfile, where it can do the same.
+ * to wait for it. Beside it proper-lockfile, where it can do the same. BENCH_PART
+ * lists the parts to run.
  */
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import lockfile from "proper-lockfile";
 import { fileBackend } from "../../src/backends/file/index.js";
 import { Election } from "../../src/election/election.js";
-import { show, summarize } from "../measure.js";
+import { chosen, show, summarize } from "../measure.js";
 import type { Row } from "../measure.js";
 import { Contestant } from "./contestant.js";
 import { machineMs } from "./protocol.js";
-import type { Setup } from "./protocol.js";
+import type { Setup, Speed, Throughput } from "./protocol.js";
 
 type Kind = Omit<Setup, "directory">;
 
@@ -118,18 +122,51 @@ function costOfCheck(): Promise<string> {
   });
 }
 
-export default async function* bench(): AsyncGenerator<Row> {
-  const theirs = (retryMs: number): Kind => ({ kind: "proper-lockfile", retryMs });
+/** Every lock has been through its first records, which cost more, after this. */
+const LAST_MS = 8_000;
+
+function speedOf(what: Omit<Throughput, "directory" | "lastMs">): Promise<Speed> {
+  return inDirectory(async (directory) => {
+    const order: Throughput = { ...what, directory, lastMs: LAST_MS };
+    const program = fileURLToPath(new URL("throughput.js", import.meta.url));
+    const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify(order)]);
+    return JSON.parse(stdout) as Speed;
+  });
+}
+
+/** Acquired and released, a second: the ratio first, then what it is made of. */
+async function* throughput(): AsyncGenerator<Row> {
+  for (const atOnce of [1, 100]) {
+    const ours = await speedOf({ kind: "conclave", atOnce, fsync: true });
+    const unsynced = await speedOf({ kind: "conclave", atOnce, fsync: false });
+    const theirs = await speedOf({ kind: "proper-lockfile", atOnce, fsync: false });
+    const per = (speed: Speed): string =>
+      `${Math.round(speed.perSecond)} a second, ${Math.round(speed.cpuUs)} µs of CPU each`;
+    const ratio = (speed: Speed): string => (speed.perSecond / theirs.perSecond).toFixed(2);
+    yield {
+      what: `acquire and release, ${atOnce === 1 ? "one after the other" : `${atOnce} locks at once`}`,
+      result: `${ratio(ours)} x (without fsync ${ratio(unsynced)} x): ${per(ours)}; without fsync ${per(unsynced)}`,
+      beside: `proper-lockfile (no fence, no fsync): ${per(theirs)}`,
+    };
+  }
+}
+
+const THEIRS = (retryMs: number): Kind => ({ kind: "proper-lockfile", retryMs });
+
+async function* handover(): AsyncGenerator<Row> {
   yield {
     what: "graceful handover",
     result: await handovers(OURS, 100),
-    beside: `proper-lockfile, 100 ms retries: ${await handovers(theirs(100), 50)}`,
+    beside: `proper-lockfile, 100 ms retries: ${await handovers(THEIRS(100), 50)}`,
   };
   yield {
     what: "graceful handover (same)",
     result: "",
-    beside: `proper-lockfile, 1 s retries: ${await handovers(theirs(1000), 20)}`,
+    beside: `proper-lockfile, 1 s retries: ${await handovers(THEIRS(1000), 20)}`,
   };
+}
+
+async function* crash(): AsyncGenerator<Row> {
   yield {
     what: "crash failover, dead-process rule, ttl 10 s",
     result: await failovers({ ...OURS, ttlMs: 10_000 }, 20),
@@ -137,16 +174,29 @@ export default async function* bench(): AsyncGenerator<Row> {
   yield {
     what: "crash failover, without the rule, ttl 2 s",
     result: await failovers({ ...OURS, ttlMs: 2000, deadProcessRule: false }, 8),
-    beside: `proper-lockfile, stale 2 s, 100 ms retries: ${await failovers({ ...theirs(100), ttlMs: 2000 }, 8)}`,
+    beside: `proper-lockfile, stale 2 s, 100 ms retries: ${await failovers({ ...THEIRS(100), ttlMs: 2000 }, 8)}`,
   };
+}
+
+async function* held(): AsyncGenerator<Row> {
   yield {
     what: "may I act? (term.held)",
     result: await costOfHeld(),
     beside: `proper-lockfile, ${await costOfCheck()}`,
   };
+}
+
+async function* waiting(): AsyncGenerator<Row> {
   yield {
     what: "idle follower",
     result: await idle(OURS, 20),
-    beside: `proper-lockfile, 1 s retries: ${await idle(theirs(1000), 20)}`,
+    beside: `proper-lockfile, 1 s retries: ${await idle(THEIRS(1000), 20)}`,
   };
+}
+
+/** With all parts; BENCH_PART lists some. */
+export const minutes = 6;
+
+export default async function* bench(): AsyncGenerator<Row> {
+  for (const part of chosen([throughput, handover, crash, held, waiting])) yield* part();
 }

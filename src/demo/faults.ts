@@ -3,7 +3,7 @@
  * cut. Then calls hang, as they do when a network is gone, and fail when it is
  * back: what was under way at the cut does not happen later.
  */
-import type { FileSystem } from "../backends/file/fs.js";
+import type { FileRead, FileSystem } from "../backends/file/fs.js";
 import { nodeFileSystem } from "../backends/file/node-fs.js";
 
 export class CuttableFileSystem implements FileSystem {
@@ -40,12 +40,28 @@ export class CuttableFileSystem implements FileSystem {
     return this.#call(() => this.#inner.list(directory));
   }
 
-  read(path: string, limitBytes: number): Promise<Uint8Array | null> {
+  assertDirectory(path: string): Promise<void> {
+    return this.#call(() => this.#inner.assertDirectory(path));
+  }
+
+  mark(path: string): Promise<string | null> {
+    return this.#call(() => this.#inner.mark(path));
+  }
+
+  read(path: string, limitBytes: number): Promise<FileRead | null> {
     return this.#call(() => this.#inner.read(path, limitBytes));
   }
 
-  create(path: string, data: Uint8Array, durable: boolean): Promise<void> {
+  create(path: string, data: Uint8Array, durable: boolean): Promise<string> {
     return this.#call(() => this.#inner.create(path, data, durable));
+  }
+
+  rewrite(path: string, data: Uint8Array, durable: boolean): Promise<string | null> {
+    return this.#call(() => this.#inner.rewrite(path, data, durable));
+  }
+
+  rename(from: string, to: string): Promise<boolean> {
+    return this.#call(() => this.#inner.rename(from, to));
   }
 
   link(from: string, to: string): Promise<boolean> {

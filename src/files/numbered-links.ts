@@ -4,9 +4,10 @@
  * fails if that exists. So of all writers that want a number exactly one gets
  * it, without a lock that a stopped process could keep.
  */
-import { constants } from "node:fs";
-import { link, open, unlink } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { constants, link, unlink } from "node:fs";
 import { ConclaveError } from "../kit/errors.js";
+import { anyFiles, call, fill, sync, withFile } from "./calls.js";
 
 // Some systems lack the last two: they are undefined there and count as 0.
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } = constants;
@@ -24,23 +25,28 @@ const NOT_SYNCABLE: readonly unknown[] = ["EINVAL", "ENOTSUP", "EOPNOTSUPP"];
 const NOT_SYNCABLE_ON_WINDOWS: readonly unknown[] = ["EISDIR", "EPERM", "EACCES", "EBADF"];
 
 /** Writes a new private file (fails if it exists); `durable`: its content is on the disk before this resolves. */
-export async function createFile(path: string, data: Uint8Array, durable: boolean): Promise<void> {
-  const file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, PRIVATE_FILE);
-  try {
-    await file.writeFile(data);
-    if (durable) await file.sync();
-  } catch (error) {
-    await unlink(path).catch(() => {});
-    throw error;
-  } finally {
-    await file.close();
-  }
+export async function createFile(
+  path: string,
+  data: Uint8Array,
+  durable: boolean,
+  files = anyFiles,
+): Promise<Stats> {
+  const opening = { flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: PRIVATE_FILE, files };
+  return withFile(path, opening, async (file) => {
+    try {
+      await fill(file, data, durable);
+      return await files.stat(file);
+    } catch (error) {
+      await removeFile(path).catch(() => {});
+      throw error;
+    }
+  });
 }
 
 /** `false`: that name exists already, and nothing was done. */
 export async function linkFile(from: string, to: string): Promise<boolean> {
   try {
-    await link(from, to);
+    await call<void>((done) => link(from, to, done));
     return true;
   } catch (error) {
     const code = errnoOf(error);
@@ -55,14 +61,9 @@ export async function linkFile(from: string, to: string): Promise<boolean> {
 }
 
 /** Makes the names in a directory durable, where directories can be synced at all. */
-export async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string, files = anyFiles): Promise<void> {
   try {
-    const directory = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
+    await withFile(path, { flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW, files }, sync);
   } catch (error) {
     const code = errnoOf(error);
     if (NOT_SYNCABLE.includes(code)) return;
@@ -74,7 +75,7 @@ export async function syncDirectory(path: string): Promise<void> {
 /** Removes a file; no error if it is gone already. */
 export async function removeFile(path: string): Promise<void> {
   try {
-    await unlink(path);
+    await call<void>((done) => unlink(path, done));
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
   }

@@ -21,6 +21,10 @@ function faulty(real: FileSystem): FileSystem {
     faults.state === "cut" || faults.state === "hole" ? faults.pass(call) : call();
   return {
     list: (path) => calm(() => real.list(path)),
+    assertDirectory: (path) => calm(() => real.assertDirectory(path)),
+    mark: (path) => calm(() => real.mark(path)),
+    rewrite: (path, data, durable) => calm(() => real.rewrite(path, data, durable)),
+    rename: (from, to) => calm(() => real.rename(from, to)),
     read: (path, limit) => calm(() => real.read(path, limit)),
     create: (path, data, durable) => calm(() => real.create(path, data, durable)),
     link: (from, to) => faults.pass(() => real.link(from, to)),

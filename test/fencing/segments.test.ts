@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { callbackify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { FencedFile } from "../../src/fencing/index.js";
 import { VirtualClock } from "../../src/testing/index.js";
@@ -9,12 +10,16 @@ import { VirtualClock } from "../../src/testing/index.js";
 /** What happens between the link of a new segment and the look that confirms it. */
 const after = vi.hoisted(() => ({ link: async (_path: string): Promise<void> => {} }));
 
-vi.mock(import("node:fs/promises"), async (original) => {
+vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
-  const link: typeof fs.link = async (from, to) => {
-    await fs.link(from, to);
-    await after.link(String(to));
-  };
+  const link: typeof fs.link = Object.assign(
+    (from: string, to: string, done: (error: NodeJS.ErrnoException | null) => void): void =>
+      fs.link(from, to, (error) => {
+        if (error !== null) done(error);
+        else callbackify(after.link)(to, done);
+      }),
+    fs.link,
+  );
   return { ...fs, link };
 });
 

@@ -8,15 +8,16 @@ import { FencedFile } from "../../src/fencing/index.js";
 /** What syncing a directory fails with; files are synced as ever. */
 const fault = vi.hoisted(() => ({ code: "" }));
 
-vi.mock("node:fs/promises", async (original) => {
-  const real = await original<typeof import("node:fs/promises")>();
-  const open: typeof real.open = async (...args) => {
-    const file = await real.open(...args);
-    if (fault.code === "" || !(await file.stat()).isDirectory()) return file;
-    file.sync = () => Promise.reject(Object.assign(new Error(`${fault.code}: sync`), { code: fault.code }));
-    return file;
-  };
-  return { ...real, open };
+vi.mock(import("node:fs"), async (original) => {
+  const fs = await original();
+  const fsync: typeof fs.fsync = Object.assign(
+    (file: number, done: (error: NodeJS.ErrnoException | null) => void): void => {
+      if (fault.code === "" || !fs.fstatSync(file).isDirectory()) return fs.fsync(file, done);
+      done(Object.assign(new Error(`${fault.code}: sync`), { code: fault.code }));
+    },
+    fs.fsync,
+  );
+  return { ...fs, fsync };
 });
 
 let parent = "";

@@ -84,7 +84,7 @@ describe("an election on files", () => {
     const one = candidate(directory, "one");
     const term = await one.campaign();
     const text = await readFile(join(recordsOf(directory, "a"), "first"), "utf8");
-    const [header, record] = text.split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+    const [header, record] = text.split("\n", 2).map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(header).toMatchObject({ v: 1, number: term.token.toString() });
     if (process.platform === "linux")
       expect(header).toMatchObject({ host: { processes: [{ pid: process.pid }] } });

@@ -4,6 +4,7 @@ import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "../../src/backends
 import { UNKNOWN_HOLDER } from "../../src/record/lease.js";
 import { decodeLease } from "../../src/record/codec.js";
 
+const HERE = "elections/n-a";
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
 describe("what a record file holds", () => {
@@ -17,7 +18,7 @@ describe("what a record file holds", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (record) => {
         const envelope = { number: 12n, id: "abc", host, record };
-        expect(decodeEnvelope(encodeEnvelope(envelope))).toEqual(envelope);
+        expect(decodeEnvelope(encodeEnvelope(envelope, HERE), HERE)).toEqual(envelope);
       }),
     );
   });
@@ -40,16 +41,42 @@ describe("what a record file holds", () => {
       "x".repeat(LARGEST_FILE + 1),
     ];
     for (const text of evil) {
-      const { record } = decodeEnvelope(bytes(text));
+      const { record } = decodeEnvelope(bytes(text), HERE);
       expect(decodeLease(record).holder).toBe(UNKNOWN_HOLDER);
     }
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (data) => void decodeEnvelope(data)));
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (data) => void decodeEnvelope(data, HERE)));
+  });
+
+  it("is one record or the other, or unreadable, while one is written over the other", () => {
+    const written = fc.record({ id: fc.string({ maxLength: 60 }), record: fc.string() });
+    fc.assert(
+      fc.property(written, written, fc.nat(1024), (one, other, cut) => {
+        const [before, after] = [
+          { ...one, number: 11n },
+          { ...other, number: 12n },
+        ];
+        const [old, fresh] = [encodeEnvelope(before, HERE), encodeEnvelope(after, HERE)];
+        for (const torn of [
+          Buffer.concat([fresh.subarray(0, cut), old.subarray(cut)]),
+          Buffer.concat([old.subarray(0, cut), fresh.subarray(cut)]),
+        ]) {
+          const { number, id, record } = decodeEnvelope(torn, HERE);
+          if (number === null) continue;
+          expect([before, after]).toContainEqual({ number, id, record });
+        }
+      }),
+    );
+  });
+
+  it("is unreadable in another directory: by the time it was read the file was written over for that one", () => {
+    const written = encodeEnvelope({ number: 12n, id: "abc", record: "free" }, "elections/n-b");
+    expect(decodeEnvelope(written, HERE)).toEqual({ number: null, id: "", record: "" });
   });
 
   it("keeps the ttl, and only that, of a format it does not know", () => {
     const text =
       '{"v":2,"number":"5","id":"x"}\n{"v":1,"ttlMs":60000,"holder":null,"token":null,"since":1,"value":""}';
-    const { record, number } = decodeEnvelope(bytes(text));
+    const { record, number } = decodeEnvelope(bytes(text), HERE);
     expect(number).toBe(5n);
     expect(decodeLease(record)).toMatchObject({ holder: UNKNOWN_HOLDER, ttlMs: 60000 });
   });

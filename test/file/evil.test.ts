@@ -13,6 +13,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { encodeEnvelope } from "../../src/backends/file/envelope.js";
+import { encodeKey } from "../../src/backends/file/names.js";
 import { fileBackend } from "../../src/backends/file/index.js";
 import { systemClock } from "../../src/kit/clock.js";
 import { Election } from "../../src/election/election.js";
@@ -20,6 +21,7 @@ import { never, open, recordsOf, storeIn, tempDirectory, tree } from "./support.
 
 const isRoot = process.geteuid?.() === 0;
 const NUMBER = "1763000000000";
+const PLACE = `elections/${encodeKey("a")}`;
 
 /** Ways to plant something under a number. */
 const plants: [string, (path: string, root: string) => Promise<void>][] = [
@@ -60,7 +62,7 @@ const plants: [string, (path: string, root: string) => Promise<void>][] = [
   ["deep JSON", (path) => writeFile(path, envelope("[".repeat(30_000)))],
   [
     "a record of another number",
-    (path) => writeFile(path, encodeEnvelope({ number: 7n, id: "x", record: lease(null) })),
+    (path) => writeFile(path, encodeEnvelope({ number: 7n, id: "x", record: lease(null) }, PLACE)),
   ],
   ["a vacant record without its first line", (path) => writeFile(path, lease(null))],
   [
@@ -80,7 +82,7 @@ function lease(holder: string | null): string {
 }
 
 function envelope(record: string): Uint8Array {
-  return encodeEnvelope({ number: BigInt(NUMBER), id: "x", record });
+  return encodeEnvelope({ number: BigInt(NUMBER), id: "x", record }, PLACE);
 }
 
 describe("a planted record", () => {
@@ -181,6 +183,23 @@ describe("a planted temp file", () => {
     const hard = { ...clockWith("eeee"), wall: () => 1_763_000_000_000 };
     await expect(storeIn(root, { clock: hard }).write("a", null, "x", open)).rejects.toThrow(/EEXIST/);
     expect(await readFile(victim, "utf8")).toBe("precious");
+  });
+});
+
+describe("a file that is a record and something else", () => {
+  it("is not written over when it was pruned", async () => {
+    const root = await tempDirectory();
+    const store = storeIn(root, { durability: () => "none" });
+    const first = await store.write("a", null, "0", open);
+    // Where a record would be that is pruned soon.
+    const [victim, planted] = [join(root, "victim"), join(recordsOf(root, "a"), `${first!.version - 1n}`)];
+    await writeFile(victim, "precious", { mode: 0o600 });
+    await link(victim, planted);
+    let { version } = first!;
+    for (let i = 1; i < 40; i++) ({ version } = (await store.write("a", version, "x".repeat(i), open))!);
+    await store[Symbol.asyncDispose]();
+    expect(await readFile(victim, "utf8")).toBe("precious");
+    expect((await readdir(recordsOf(root, "a"))).length).toBe(16);
   });
 });
 

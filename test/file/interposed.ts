@@ -19,6 +19,10 @@ export function interposed(
   };
   return {
     list: (directory) => around("list", directory, () => fs.list(directory)),
+    assertDirectory: (path) => around("assertDirectory", path, () => fs.assertDirectory(path)),
+    mark: (path) => around("mark", path, () => fs.mark(path)),
+    rewrite: (path, data, durable) => around("rewrite", path, () => fs.rewrite(path, data, durable)),
+    rename: (from, to) => around("rename", from, () => fs.rename(from, to)),
     read: (path, limit) => around("read", path, () => fs.read(path, limit)),
     create: (path, data, durable) => around("create", path, () => fs.create(path, data, durable)),
     link: (from, to) => around("link", to, () => fs.link(from, to)),

@@ -32,6 +32,7 @@ async function settled(directory: string): Promise<void> {
   const vacant = encodeLease({ holder: null, ttlMs: TTL_MS, value: "", since: 1, token: 1n });
   let version: bigint | null = null;
   for (let i = 0; i < 20; i++) version = (await store.write("a", version, vacant, open))!.version;
+  await store[Symbol.asyncDispose]();
 }
 
 const LONG = Boolean(process.env["CONCLAVE_LONG"]);

@@ -106,6 +106,8 @@ describe("a directory that is not safe any more", () => {
       code: "unavailable",
       message: expect.stringContaining("replaced"),
     });
+    expect(await store.write("a", first!.version + 1n, "3", open), "it was not read").toBeNull();
+    expect((await store.read("a", open))?.version).toBe(first!.version + 1n);
     expect((await store.write("a", first!.version + 1n, "3", open))?.record).toBe("3");
   });
 });

@@ -1,6 +1,19 @@
-import { mkdir, readdir, readFile, rm, stat, unlink, writeFile } from "node:fs/promises";
+import {
+  cp,
+  mkdir,
+  open as openFile,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  unlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { FileSystem } from "../../src/backends/file/fs.js";
 import { nodeFileSystem } from "../../src/backends/file/node-fs.js";
 import type { Clock } from "../../src/seam/clock.js";
 import { systemClock } from "../../src/kit/clock.js";
@@ -102,6 +115,11 @@ describe("what is kept", () => {
     const store = storeIn(root);
     let version: bigint | null = null;
     for (let i = 0; i < 60; i++) version = (await store.write("a", version, `r${i}`, open))!.version;
+    expect(
+      (await readdir(join(root, "staging"))).length,
+      "old records that wait to be written over",
+    ).toBeLessThan(4);
+    await store[Symbol.asyncDispose]();
     const names = await readdir(recordsOf(root, "a"));
     const newest = Array.from({ length: 16 }, (_, i) => (version! - BigInt(i)).toString());
     expect(names.sort()).toEqual(newest.sort());
@@ -257,15 +275,32 @@ describe("what waits for the disk", () => {
     const root = await tempDirectory();
     const synced: string[] = [];
     const durable: boolean[] = [];
-    const fs = interposed((step, path) => (step === "syncDirectory" ? void synced.push(path) : undefined));
+    let [began, ended] = [0, 0];
+    const fs = interposed(
+      (step, path) => {
+        began++;
+        if (step === "syncDirectory") synced.push(path);
+      },
+      () => void ended++,
+    );
+    // Old records are removed after the write has returned.
+    const rest = (): Promise<void> =>
+      vi.waitFor(() => expect(ended).toBe(began), { interval: 1, timeout: 10_000 });
     const spying = {
       ...fs,
       create: (path: string, data: Uint8Array, d: boolean) => (durable.push(d), fs.create(path, data, d)),
     };
-    const store = storeIn(root, {
+    const inner = storeIn(root, {
       fs: spying,
       durability: (record) => (record.startsWith("acquire") ? "number" : "none"),
     });
+    const store = {
+      write: async (...args: Parameters<typeof inner.write>) => {
+        const entry = await inner.write(...args);
+        await rest();
+        return entry;
+      },
+    };
     const directory = recordsOf(root, "a");
     let version = (await store.write("a", null, "acquire 1", open))!.version;
     expect(synced).toEqual([join(root, "elections"), directory]);
@@ -304,6 +339,99 @@ describe("what waits for the disk", () => {
     await expect(storeIn(root, { fs }).write("a", null, "x", open)).rejects.toMatchObject({
       code: "unavailable",
     });
+  });
+});
+
+describe("an old record that is written over", () => {
+  it("is itself or is looked past, by a reader that was too slow for it", async () => {
+    const root = await tempDirectory();
+    const store = storeIn(root, { durability: () => "none" });
+    const first = (await store.write("a", null, "0", open))!.version;
+    let version = first;
+    for (let i = 1; i <= 20; i++) version = (await store.write("a", version, `${i}`, open))!.version;
+    const [listed, go] = [deferred<void>(), deferred<void>()];
+    let slow = true;
+    const fs: FileSystem = {
+      ...interposed(() => {}),
+      // Opened while it was the newest, and read when it was none.
+      read: async (path, limit) => {
+        if (!slow) return nodeFileSystem.read(path, limit);
+        slow = false;
+        const file = await openFile(path, "r");
+        listed.resolve();
+        await go.promise;
+        const data = await file.readFile();
+        await file.close();
+        return { data, mark: "old" };
+      },
+    };
+    const reading = storeIn(root, { fs }).read("a", open);
+    await listed.promise;
+    for (let i = 21; i <= 60; i++) version = (await store.write("a", version, `${i}`, open))!.version;
+    go.resolve();
+    const entry = await reading;
+    expect(`${entry!.version - first}`, "a version with its own record").toBe(entry!.record);
+    await store[Symbol.asyncDispose]();
+  });
+
+  it("is read to its end, and no further", async () => {
+    const root = await tempDirectory();
+    const store = storeIn(root, { durability: () => "none" });
+    let version = (await store.write("a", null, "0", open))!.version;
+    for (let i = 1; i < 60; i++) {
+      const text = "x".repeat((i * 37) % 3000);
+      version = (await store.write("a", version, text, open))!.version;
+      expect((await storeIn(root).read("a", open))?.record).toBe(text);
+    }
+    await store[Symbol.asyncDispose]();
+  });
+});
+
+describe("the record that a write is built on", () => {
+  it("is recognised by its writer where the file system changed the time of writing", async () => {
+    const root = await tempDirectory();
+    const store = storeIn(root);
+    const first = (await store.write("a", null, "0", open))!.version;
+    const second = (await store.write("a", first, "1", open))!.version;
+    await utimes(join(recordsOf(root, "a"), `${second}`), 5, 5);
+    expect((await store.write("a", second, "2", open))?.record).toBe("2");
+  });
+
+  it("is not another one with its number", async () => {
+    const root = await tempDirectory();
+    const store = storeIn(root);
+    const first = (await store.write("a", null, "0", open))!.version;
+    const older = join(root, "older");
+    await cp(recordsOf(root, "a"), older, { recursive: true });
+    const second = (await store.write("a", first, "1", open))!.version;
+    await rm(recordsOf(root, "a"), { recursive: true });
+    await rename(older, recordsOf(root, "a"));
+    const other = storeIn(root);
+    expect((await other.read("a", open))?.version).toBe(first);
+    expect((await other.write("a", first, "another's", open))?.version).toBe(second);
+    expect(await store.write("a", second, "2", open)).toBeNull();
+    expect((await store.read("a", open))?.record).toBe("another's");
+  });
+});
+
+describe("the steady state", () => {
+  it("creates no file, and asks for little", async () => {
+    const root = await tempDirectory();
+    const steps: string[] = [];
+    const store = storeIn(root, {
+      fs: interposed((step) => void steps.push(step)),
+      durability: () => "none",
+    });
+    let version = (await store.write("a", null, "0", open))!.version;
+    const idle = () => vi.waitFor(() => expect(["remove", "rename"]).toContain(steps.at(-1)));
+    for (let i = 1; i < 20; i++) {
+      await idle();
+      steps.length = 0;
+      version = (await store.write("a", version, `${i}`, open))!.version;
+    }
+    await idle();
+    expect(steps).toEqual(["mark", "rewrite", "link", "list", "rename"]);
+    await store[Symbol.asyncDispose]();
   });
 });
 
@@ -387,11 +515,13 @@ describe("faults", () => {
   it("a fault while pruning does not undo the write", async () => {
     const root = await tempDirectory();
     const fs = interposed((step, path) => {
-      if (step === "remove" && path.includes("n-a")) throw Object.assign(new Error("EIO"), { code: "EIO" });
+      if ((step === "rename" || step === "remove") && path.includes("n-a"))
+        throw Object.assign(new Error("EIO"), { code: "EIO" });
     });
     const store = storeIn(root, { fs });
     let version: bigint | null = null;
     for (let i = 0; i < 20; i++) version = (await store.write("a", version, "x", open))!.version;
+    await store[Symbol.asyncDispose]();
     expect(await nodeFileSystem.list(recordsOf(root, "a"))).toHaveLength(20);
   });
 });

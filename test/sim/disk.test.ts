@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { Disk, DiskCalls } from "../../src/testing/sim/disk.js";
+import { Disk } from "../../src/testing/sim/disk.js";
+import { DiskCalls } from "../../src/testing/sim/disk-calls.js";
 import { noTrouble, StoreHost } from "../../src/testing/sim/network.js";
 import { SimNode } from "../../src/testing/sim/node.js";
 import { Oscillator } from "../../src/testing/sim/oscillator.js";
@@ -65,7 +66,7 @@ test("a loss of power leaves what was made durable, and not always the rest", as
       const names = await fs.list("/d");
       expect(names).toContain("kept");
       const content = await fs.read("/d/perhaps", 10);
-      found.add(names.includes("perhaps") ? `there, ${content?.length} bytes` : "gone");
+      found.add(names.includes("perhaps") ? `there, ${content?.data.length} bytes` : "gone");
     })();
     await scheduler.run(1_000, () => false);
     await done;

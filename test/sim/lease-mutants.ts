@@ -88,8 +88,8 @@ export const LEASE_MUTANTS: readonly Mutant[] = [
         file: SHARED_LEASE,
         find: `if (candidateKey.extension !== undefined && candidateKey.extension.asked.now > candidateKey.handedOut)
                 return candidateKey.extension;`,
-        replace: `if (this.#extension.asked.now > candidateKey.handedOut)
-                return this.#extension;`,
+        replace: `if (this.extension.asked.now > candidateKey.handedOut)
+                return this.extension;`,
       },
     ],
   },

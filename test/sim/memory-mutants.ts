@@ -68,6 +68,6 @@ export const MEMORY_MUTANTS: readonly Mutant[] = [
     name: "file: a record is built upon by its number alone",
     rule: "numbers come again in an older copy: the record built upon is the one that was read",
     stores: ["file"],
-    edits: [{ file: FILE_STORE, find: "!this.#isKnown(key, before)", replace: "false" }],
+    edits: [{ file: FILE_STORE, find: "await records.isSame(name, mark)", replace: "true" }],
   },
 ];

@@ -5,12 +5,10 @@
 import type { Clock, Reading } from "../../seam/clock.js";
 import type { Extension, Session, SessionFollower } from "../../seam/backend.js";
 import { type Stop, StopSource } from "../../kit/stop.js";
-import { ConclaveError, describe, isRetriable } from "../../kit/errors.js";
-import { RenewalLoop } from "../../kit/renewal.js";
+import { ConclaveError, describe } from "../../kit/errors.js";
 import { SessionFollowers } from "../../session/followers.js";
-import { limited } from "../../kit/wait.js";
-import type { CallLimits, EtcdClient } from "./client.js";
-import { renewLease } from "./renew-lease.js";
+import type { EtcdClient } from "./client.js";
+import { type LeaseOwner, LeaseUpkeep } from "./lease-upkeep.js";
 import { CandidateKey, type CandidateKeyRequest } from "./candidate-key.js";
 import { CombinedTransactions } from "./combined-transactions.js";
 import { loseAll } from "./lose-all.js";
@@ -42,13 +40,8 @@ export class SharedLease implements Session {
   readonly #orphans: OrphanedKeys;
   /** One candidate key for each election: the lease is part of the key. Orphaned keys stay until they are removed. */
   readonly #elections = new Map<string, CandidateKey>();
-  #extension: Extension;
-  #renewing: Promise<Extension> | undefined;
-  readonly #renewals: RenewalLoop<Extension | undefined>;
+  readonly #upkeep: LeaseUpkeep;
   readonly #followers: SessionFollowers<CandidateKey>;
-  #rounds = 0;
-  /** The highest revision that the cluster answered with. */
-  #revision = 0n;
   /** Some key this candidate may read, for renewals before there is a candidate key. */
   #anyKey = "";
   #ended: "lost" | "retired" | undefined;
@@ -73,29 +66,15 @@ export class SharedLease implements Session {
     this.#retired = options.retired;
     this.id = options.id;
     this.ttlMs = options.ttlMs;
-    this.#extension = { asked: options.asked };
-    this.#renewals = new RenewalLoop({
-      clock: options.clock,
-      renewMs: options.ttlMs / 3,
-      attemptMs: options.ttlMs / 4,
-      leftMs: () => Infinity,
-      ask: () => this.#due(),
-      answered: (extension) => extension?.asked.now,
-      failed: () => !this.ended,
-    });
-    this.#renewals.start(options.asked.now);
+    this.#upkeep = new LeaseUpkeep({ ...options, owner: this.#owner(), signal: this.#closing.signal });
   }
 
   get extension(): Extension {
-    return this.#extension;
+    return this.#upkeep.extension;
   }
 
   get ended(): boolean {
     return this.#ended !== undefined;
-  }
-
-  get ageMs(): number {
-    return this.#clock.now() - this.#extension.asked.now;
   }
 
   /** Whether a candidate of this election may use it: two candidates cannot have the same key. */
@@ -120,11 +99,11 @@ export class SharedLease implements Session {
 
   /** Whether its extension is young enough to build on. */
   get isFresh(): boolean {
-    return this.ageMs < this.ttlMs / 2;
+    return this.#upkeep.ageMs < this.ttlMs / 2;
   }
 
   async fresh(): Promise<Extension> {
-    return this.isFresh ? this.#extension : this.renew();
+    return this.isFresh ? this.extension : this.renew();
   }
 
   /** A newer extension of this key, by a renewal that read it: a renewal that was already under way may not have. */
@@ -148,16 +127,13 @@ export class SharedLease implements Session {
   /** A hold was returned for this key. */
   handedOut(candidateKey: CandidateKey): void {
     candidateKey.state = "held";
-    candidateKey.handedOut = this.#extension.asked.now;
+    candidateKey.handedOut = this.extension.asked.now;
     this.#followers.handedOut();
   }
 
   /** One renewal now, shared with everybody who asks while it is under way. */
   renew(): Promise<Extension> {
-    this.#renewing ??= this.#renew().finally(() => {
-      this.#renewing = undefined;
-    });
-    return this.#renewing;
+    return this.#upkeep.renew();
   }
 
   /** Removes the key from the store. If that fails it is tried again as long as the lease lives. */
@@ -185,7 +161,7 @@ export class SharedLease implements Session {
     if (this.#ended !== undefined) return this.#closed;
     const now = this.#clock.now();
     const held =
-      now < this.#extension.asked.now + this.ttlMs &&
+      now < this.extension.asked.now + this.ttlMs &&
       [...this.#candidateKeys].some((candidateKey) => candidateKey.state === "held");
     const maybeLeading = held || this.#orphans.waiting;
     this.#end("retired");
@@ -200,45 +176,20 @@ export class SharedLease implements Session {
     await this.#client.leaseRevoke(this.id, { signal: never, limitMs }).catch(() => {}); // it runs out by itself
   }
 
-  async #renew(): Promise<Extension> {
-    const startedAt = this.#clock.now();
-    const { signal } = this.#closing;
-    // Shorter than the whole: a connection that has gone silent is found in time for another try elsewhere.
-    const limitMs = this.ttlMs / 6;
-    try {
-      const extension = await limited(
-        this.#clock,
-        this.ttlMs / 4,
-        signal,
-        "renewing the etcd lease",
-        (stop) => this.#extend({ signal: stop, limitMs, urgent: true }),
-      );
-      this.#extension = extension;
-      this.#renewals.start(extension.asked.now);
-      this.#followers.attempted({ latencyMs: this.#clock.now() - startedAt });
-      void this.#orphans.sweep();
-      return extension;
-    } catch (error) {
-      this.#followers.attempted({ latencyMs: this.#clock.now() - startedAt, error });
-      // No term is held on it and its keys may not be read: kept alive, the keys would block other candidates.
-      if (!isRetriable(error) && this.ageMs > this.ttlMs) void this.close(this.ttlMs / 4);
-      throw error;
-    }
-  }
-
-  async #extend(limits: CallLimits): Promise<Extension> {
-    const known = this.#revision;
-    const renewal = await renewLease(this.#client, this.#clock, {
-      ...{ lease: this.id, round: this.#rounds++, anyKey: this.#anyKey, limits },
-      // Read after the keep-alive, so that keys added meanwhile are included.
+  /** What renewals tell, and ask. */
+  #owner(): LeaseOwner {
+    return {
+      ended: () => this.ended,
+      anyKey: () => this.#anyKey,
       candidateKeys: () => [...this.#candidateKeys],
+      due: () => this.#due(),
       denied: (candidateKey, error) => this.#deny(candidateKey, error),
-    });
-    if (renewal.revision < known) throw this.#wentBack(known, renewal.revision);
-    this.#revision = renewal.revision;
-    if (renewal.extension !== undefined) return renewal.extension;
-    this.#lose("its lease is gone");
-    throw new ConclaveError("unavailable", "etcd no longer knows the lease");
+      attempted: (attempt) => this.#followers.attempted(attempt),
+      renewed: () => void this.#orphans.sweep(),
+      useless: () => void this.close(this.ttlMs / 4),
+      gone: () => this.#lose("its lease is gone"),
+      wentBack: (known, revision) => this.#wentBack(known, revision),
+    };
   }
 
   /** After a restore from a backup the store may have keys of this lease that were deleted long ago: it is given up. */
@@ -310,7 +261,7 @@ export class SharedLease implements Session {
   #end(how: "lost" | "retired"): void {
     if (this.#ended !== undefined) return;
     this.#ended = how;
-    this.#renewals.stop();
+    this.#upkeep.stop();
     this.#followers.end();
     this.#orphans.close();
     this.#closing.abort(new ConclaveError("unavailable", "the etcd lease is gone"));

@@ -4,6 +4,7 @@
  * must still meet in one election.
  */
 import type { BigIntStats } from "node:fs";
+import { lstatSync } from "node:fs";
 import { lstat, mkdir, statfs } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -87,16 +88,30 @@ export async function openChecked(options: DirectoryOptions): Promise<OpenedDire
   });
 }
 
-/** The directory at this path now, if it is safe to use; `null` = there is none. Costs one system call. */
+/** The directory at this path now, if it is safe to use; `null` = there is none. */
 export async function lookAgain(path: string): Promise<OpenedDirectory | null> {
   try {
-    const stats = await lstat(path, { bigint: true });
-    if (!stats.isDirectory()) throw refused(`"${path}" is not a directory any more: someone replaced it`);
-    return safe(path, stats, "someone replaced the directory: remove it or name another");
+    return stillSafe(path, await lstat(path, { bigint: true }));
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return null;
     throw error;
   }
+}
+
+/** The same without waiting: for a directory of a local disk that is held open. */
+export function lookAgainAtOnce(path: string): OpenedDirectory | null {
+  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats === undefined ? null : stillSafe(path, stats);
+}
+
+function stillSafe(path: string, stats: BigIntStats): OpenedDirectory {
+  if (!stats.isDirectory()) throw refused(`"${path}" is not a directory any more: someone replaced it`);
+  return safe(path, stats, "someone replaced the directory: remove it or name another");
+}
+
+/** What no other directory has while this one is there. */
+export function identityOf({ dev, ino }: BigIntStats): string {
+  return `${dev}/${ino}`;
 }
 
 /** In a directory that everyone writes to, only what is ours, and ours alone, can be trusted. */
@@ -116,7 +131,7 @@ function safe(path: string, stats: BigIntStats, advice: string): OpenedDirectory
     const mode = (stats.mode & 0o7777n).toString(8);
     throw refused(`"${path}" can be written by others (mode ${mode}): chmod 700 it, or name another`);
   }
-  return { path, identity: `${stats.dev}/${stats.ino}` };
+  return { path, identity: identityOf(stats) };
 }
 
 /** The directory as it is, made if it was not there. Never follows a link in the last place. */
@@ -147,6 +162,11 @@ async function makeAll(directory: string): Promise<void> {
       if (errnoOf(second) !== "EEXIST") throw second;
     });
   }
+}
+
+/** Whether a directory that was opened is certainly on a disk of this machine: elsewhere the kind cannot be told. */
+export function isLocal({ allowNetworkFs }: DirectoryOptions): boolean {
+  return process.platform === "linux" && allowNetworkFs !== true;
 }
 
 /** Asks the nearest directory that exists, so that nothing is made where it will not be used. */

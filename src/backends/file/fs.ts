@@ -7,6 +7,13 @@
  * store turns them into errors of this library.
  */
 
+/** A file that was read, and what tells it from any other (see {@link FileSystem.mark}). */
+export interface FileRead {
+  readonly data: Uint8Array;
+  readonly mark: string;
+}
+
+/** What the file backend asks of a file system. */
 export interface FileSystem {
   /**
    * Names in a directory, in no order. Not atomic: files created or removed
@@ -14,19 +21,36 @@ export interface FileSystem {
    * beginning to end is listed; what is not there at all is not. ENOENT = throws.
    */
   list(directory: string): Promise<string[]>;
+  /** Throws with code `conflict` if this is a symbolic link, or not a directory of ours. ENOENT = throws. */
+  assertDirectory(path: string): Promise<void>;
   /**
    * First `limitBytes` of a regular file, never following a symbolic link and
    * never blocking on a FIFO. `null` = no such file. Anything that is not a
-   * regular file of ours throws a `ConclaveError` with code `conflict`.
+   * regular file of ours throws a `ConclaveError` with code `conflict`. It is
+   * opened and then read: by then it may have lost its name and hold something
+   * else, or half of it (see `rewrite`).
    */
-  read(path: string, limitBytes: number): Promise<Uint8Array | null>;
+  read(path: string, limitBytes: number): Promise<FileRead | null>;
   /**
-   * Writes a new file (fails if it exists); `durable` = its content is on the
-   * disk, not only in memory, before this resolves.
+   * What tells the file under this name from any other, and from itself with
+   * another content. `null` = no such file.
    */
-  create(path: string, data: Uint8Array, durable: boolean): Promise<void>;
+  mark(path: string): Promise<string | null>;
+  /**
+   * Writes a new file (fails if it exists) and returns its mark; `durable` = its
+   * content is on the disk, not only in memory, before this resolves.
+   */
+  create(path: string, data: Uint8Array, durable: boolean): Promise<string>;
+  /**
+   * Writes over a file of ours, and returns its mark. Not atomic. `null` = this
+   * cannot be used, and was not touched: it is not there, not a regular file of
+   * ours, longer than `data`, or known under another name too.
+   */
+  rewrite(path: string, data: Uint8Array, durable: boolean): Promise<string | null>;
   /** Hard link: atomic, exclusive. `false` = `to` exists already. */
   link(from: string, to: string): Promise<boolean>;
+  /** Gives a file another name, in the place of what bore that. `false` = `from` is not there. */
+  rename(from: string, to: string): Promise<boolean>;
   /** Makes the names in a directory durable. */
   syncDirectory(directory: string): Promise<void>;
   /** Removes a file; no error if it is gone already. */

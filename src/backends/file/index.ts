@@ -8,13 +8,14 @@ import { recordBackend } from "../../record/backend.js";
 import { decodeLease, textLeases } from "../../record/codec.js";
 import type { FileSystem } from "./fs.js";
 import { GuardedDirectory, trusted } from "./guarded.js";
-import { nodeFileSystem } from "./node-fs.js";
+import { isLocal } from "./directory.js";
+import { localFileSystem, nodeFileSystem } from "./node-fs.js";
 import { ProcessRule } from "./processes.js";
 import type { Durability } from "./store.js";
 import { FileStore } from "./store.js";
 
 export type { DirectoryOptions } from "./directory.js";
-export type { FileSystem } from "./fs.js";
+export type { FileRead, FileSystem } from "./fs.js";
 export { defaultDirectory, openDirectory } from "./directory.js";
 
 /** Where the files are, and how they are used. */
@@ -41,7 +42,7 @@ const WAKE_JITTER_MS = 2;
 /** Elections in a directory of a local disk. */
 export function fileBackend(options: FileBackendOptions = {}): BackendWithRecords {
   const clock = options.clock ?? systemClock;
-  const fs = options.fs ?? nodeFileSystem;
+  const fs = options.fs ?? (isLocal(options) ? localFileSystem : nodeFileSystem);
   const { directory, allowNetworkFs } = options;
   const root =
     options.fs === undefined
@@ -62,6 +63,9 @@ export function fileBackend(options: FileBackendOptions = {}): BackendWithRecord
     leases: textLeases(leases),
     records: new FileStore({ fs, clock, root, subdirectory: "records" }),
     clock,
+    close: () => root.close(),
+    // Numbers can come again in an older copy of the directory; but a write looks at what it is built on.
+    uniqueVersions: true,
     wakeJitterMs: WAKE_JITTER_MS,
   });
 }

@@ -8,10 +8,11 @@
  * the record built upon still is: pruning goes from the oldest up, so had our
  * number been pruned before, its predecessor would be gone.
  */
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { ConclaveError } from "../../kit/errors.js";
+import type { Decoded } from "./envelope.js";
 import { decodeEnvelope, LARGEST_FILE } from "./envelope.js";
-import type { FileSystem } from "./fs.js";
+import type { FileRead, FileSystem } from "./fs.js";
 import { errnoOf, KEPT_NUMBERS } from "../../files/numbered-links.js";
 import type { Listing } from "./names.js";
 import { FIRST, parseListing } from "./names.js";
@@ -26,19 +27,25 @@ export interface Numbered {
 
 /** A record as it lies in the directory. */
 export interface Found extends Numbered {
-  readonly bytes: Uint8Array;
+  readonly mark: string;
+  readonly envelope: Decoded;
 }
 
 export class Records {
   readonly path: string;
+  /** What its records are written for: the last two names of the path, whatever the directory above is called. */
+  readonly place: string;
   readonly #fs: FileSystem;
   #highest = 0n;
   /** Highest number known to be on the disk. */
   #durable = 0n;
+  /** The opened directory in which `path` was seen to be a directory of ours. */
+  #assertedIn: object | undefined;
 
   constructor(fs: FileSystem, path: string) {
     this.#fs = fs;
     this.path = path;
+    this.place = `${basename(dirname(path))}/${basename(path)}`;
   }
 
   /** Highest number seen: a fresh start goes above it, whatever the wall clock says. */
@@ -46,22 +53,53 @@ export class Records {
     return this.#highest;
   }
 
+  /** Whether {@link assertIn} was done in this directory, which is safe: below it nobody else can write. */
+  assertedIn(opened: object): boolean {
+    return this.#assertedIn === opened;
+  }
+
+  /** Refuses what was planted in the place of the directory. */
+  async assertIn(opened: object): Promise<void> {
+    try {
+      await this.#fs.assertDirectory(this.path);
+      this.#assertedIn = opened;
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") throw error;
+    }
+  }
+
   /** The newest record. */
   async newest(): Promise<Found | null> {
+    let doubtful: Found | undefined;
     for (let look = 0; look < MOST_LOOKS; look++) {
       const { numbers, first } = await this.#list();
       const [number] = numbers;
       if (number === undefined && !first) return null;
-      const name = number?.toString() ?? FIRST;
-      const bytes = await this.#content(name);
-      if (bytes !== null) {
-        const found = { name, number: number ?? numberOfFirst(bytes), bytes };
+      const found = await this.find(number?.toString() ?? FIRST, number);
+      // Pruned between the listing and the look: by then there are sixteen newer ones.
+      if (found === null) continue;
+      // Perhaps pruned and written over since the listing; if it is still the newest, it is what it is.
+      const same = doubtful?.name === found.name && doubtful.mark === found.mark;
+      if (found.envelope.number === found.number || same) {
         this.#seen(found);
         return found;
       }
-      // Pruned between the listing and the look: by then there are sixteen newer ones.
+      doubtful = found;
     }
     throw new ConclaveError("unavailable", "records came and went faster than they could be read; try again");
+  }
+
+  /** The record under this name; `null` = there is none. */
+  async find(name: string, number?: bigint): Promise<Found | null> {
+    const file = await this.#content(name);
+    if (file === null) return null;
+    const envelope = decodeEnvelope(file.data, this.place);
+    return { name, number: number ?? numberOfFirst(envelope), mark: file.mark, envelope };
+  }
+
+  /** Whether the record under this name is still the one with this mark. */
+  async isSame(name: string, mark: string): Promise<boolean> {
+    return (await this.#fs.mark(join(this.path, name))) === mark;
   }
 
   /** Makes the directory for a first record. Its name must not vanish with the machine's memory either. */
@@ -77,13 +115,12 @@ export class Records {
     return this.#fs.link(temp, join(this.path, name));
   }
 
-  /** After the link: make the number durable if a token may depend on it, look again, and tidy up. */
-  async settle(written: Numbered, before: Numbered | null, durable: boolean): Promise<void> {
-    if (durable) await this.#sync(written.number);
-    const after = await this.#list();
+  /** After the link: make the number durable if a token may depend on it, and look again. */
+  async settle(written: Numbered, before: Numbered | null, durable: boolean): Promise<Listing> {
+    const [after] = await Promise.all([this.#list(), durable ? this.#sync(written.number) : undefined]);
     confirm(after, written, before);
     this.#seen(written);
-    await this.#prune(after);
+    return after;
   }
 
   /**
@@ -100,20 +137,28 @@ export class Records {
     if (newest > this.#durable) this.#durable = newest;
   }
 
-  /** From the oldest up, one after the other: the second look counts on it. */
-  async #prune({ numbers, first }: Listing): Promise<void> {
+  /**
+   * Removes what is too old, from the oldest up, one after the other: the second
+   * look counts on it. The oldest number gets the name of the draft of the record
+   * that was just written, which takes that name off the record: an old record
+   * becomes the next draft. `false` = nothing did. The first record never does:
+   * its number is inside, so a slow reader could not tell that it is another's.
+   */
+  async prune({ numbers, first }: Listing, draft: string): Promise<boolean> {
     const kept = numbers.slice(0, KEPT_NUMBERS);
     const old = numbers.slice(KEPT_NUMBERS).toReversed();
     const [newest, oldestKept] = [kept[0], kept.at(-1)];
-    if (newest === undefined || oldestKept === undefined) return;
-    if (old.length === 0 && !(first && kept.length === KEPT_NUMBERS)) return;
-    try {
-      if (this.#durable < oldestKept) await this.#sync(newest);
-      if (first) await this.#fs.remove(join(this.path, FIRST));
-      for (const number of old) await this.#fs.remove(join(this.path, number.toString()));
-    } catch {
-      // The write has succeeded; what could not be removed is left for the next writer.
+    if (newest === undefined || oldestKept === undefined) return false;
+    if (old.length === 0 && !(first && kept.length === KEPT_NUMBERS)) return false;
+    if (this.#durable < oldestKept) await this.#sync(newest);
+    if (first) await this.#fs.remove(join(this.path, FIRST));
+    let reused = false;
+    for (const number of old) {
+      const path = join(this.path, number.toString());
+      if (reused) await this.#fs.remove(path);
+      else reused = await this.#fs.rename(path, draft);
     }
+    return reused;
   }
 
   async #list(): Promise<Listing> {
@@ -126,12 +171,14 @@ export class Records {
   }
 
   /** What is not a regular file of ours reads as nothing: a record, but an unreadable one. */
-  async #content(name: string): Promise<Uint8Array | null> {
+  async #content(name: string): Promise<FileRead | null> {
+    const path = join(this.path, name);
     try {
-      return await this.#fs.read(join(this.path, name), LARGEST_FILE + 1);
+      return await this.#fs.read(path, LARGEST_FILE + 1);
     } catch (error) {
-      if (error instanceof ConclaveError && error.code === "conflict") return new Uint8Array();
-      throw error;
+      if (!(error instanceof ConclaveError) || error.code !== "conflict") throw error;
+      const mark = await this.#fs.mark(path);
+      return mark === null ? null : { data: new Uint8Array(), mark };
     }
   }
 
@@ -153,8 +200,7 @@ function confirm({ numbers, first }: Listing, written: Numbered, before: Numbere
   );
 }
 
-function numberOfFirst(bytes: Uint8Array): bigint {
-  const { number } = decodeEnvelope(bytes);
+function numberOfFirst({ number }: Decoded): bigint {
   if (number !== null) return number;
   throw new ConclaveError(
     "conflict",

@@ -9,19 +9,23 @@ import type { Entry, RecordStore } from "../../seam/table.js";
 import type { Clock } from "../../seam/clock.js";
 import { ConclaveError } from "../../kit/errors.js";
 import { listing } from "../../kit/listing.js";
-import { onAbort, sharedController, untilAborted } from "../../kit/wait.js";
+import { StopSource } from "../../kit/stop.js";
+import { onAbort, settlesWithin, sharedController, untilAborted } from "../../kit/wait.js";
 import { ExpiringMap } from "../../kit/expiring-map.js";
-import { decodeEnvelope, encodeEnvelope, LARGEST_FILE } from "./envelope.js";
+import type { Envelope } from "./envelope.js";
+import { encodeEnvelope, LARGEST_FILE } from "./envelope.js";
 import type { OpenedDirectory } from "./directory.js";
 import { explain } from "./faults.js";
 import { errnoOf } from "../../files/numbered-links.js";
 import type { FileSystem } from "./fs.js";
 import type { GuardedRoot } from "./guarded.js";
 import { trusted } from "./guarded.js";
+import type { Listing as Names } from "./names.js";
 import { decodeKey, encodeKey, FIRST, freshNumber, parseNumber } from "./names.js";
 import type { Host, ProcessRule } from "./processes.js";
-import type { Found } from "./records.js";
+import type { Found, Numbered } from "./records.js";
 import { Records } from "./records.js";
+import type { Draft } from "./staging.js";
 import { Staging } from "./staging.js";
 
 /** What must survive a crash of the machine: nothing, the number of the record, or its text too. */
@@ -40,12 +44,17 @@ export interface FileStoreOptions {
   readonly processes?: ProcessRule | undefined;
 }
 
-/** Who wrote the version of a key that was read last, and by which write. */
-interface Author {
+/** The version of a key that was read or written last: where it is, and who wrote it. */
+interface Known {
   readonly version: bigint;
+  readonly name: string;
+  readonly mark: string;
   readonly id: string;
   readonly host: Host | undefined;
 }
+
+/** Longest that closing waits for old records to be removed. */
+const LAST_PRUNING_MS = 1_000;
 
 export class FileStore implements RecordStore {
   /** Absent without a rule: nobody need ask several times a second then. */
@@ -58,15 +67,17 @@ export class FileStore implements RecordStore {
   readonly #processes: ProcessRule | undefined;
   readonly #staging: Staging;
   readonly #records: ExpiringMap<Records>;
-  readonly #authors: ExpiringMap<Author>;
+  readonly #known: ExpiringMap<Known>;
   readonly #closed = sharedController();
+  /** Old records are removed while nobody waits for it. */
+  readonly #pruning = new Set<Promise<void>>();
 
   constructor(options: FileStoreOptions) {
     const { root, processes } = options;
     this.#fs = options.fs;
     this.#clock = options.clock;
     this.#records = new ExpiringMap(options.clock);
-    this.#authors = new ExpiringMap(options.clock);
+    this.#known = new ExpiringMap(options.clock);
     this.#root = typeof root === "string" ? trusted(root) : root;
     this.#subdirectory = options.subdirectory ?? "elections";
     this.#durability = options.durability ?? (() => "content");
@@ -74,8 +85,8 @@ export class FileStore implements RecordStore {
     this.#processes = processes;
     if (processes === undefined) return;
     this.abandoned = async (key, version) => {
-      const author = this.#authors.get(key);
-      return author?.version === version && processes.dead(author.host);
+      const known = this.#known.get(key);
+      return known?.version === version && processes.dead(known.host);
     };
   }
 
@@ -83,7 +94,7 @@ export class FileStore implements RecordStore {
     const { records } = await this.#open(key, signal);
     return explain(`reading the record of "${key}"`, signal, async () => {
       const found = await records.newest();
-      return found === null ? null : this.#entry(key, found.number, found.bytes);
+      return found === null ? null : this.#entry(key, found);
     });
   }
 
@@ -95,27 +106,27 @@ export class FileStore implements RecordStore {
   ): Promise<Entry | null> {
     const { records, opened } = await this.#open(key, signal);
     return explain(`writing the record of "${key}"`, signal, async () => {
-      const before = await records.newest();
-      if ((before?.number ?? null) !== expected) return null;
-      if (before !== null && !this.#isKnown(key, before)) return null;
+      const before = await this.#basis(key, records, expected);
+      if (before === undefined) return null;
       const number = before === null ? freshNumber(this.#clock.wall(), records.highest) : before.number + 1n;
       const name = before === null ? FIRST : number.toString();
       if (before !== null) parseNumber(name); // refuses what no reader would accept
       const durability = before === null ? "content" : this.#durability(record);
-      const id = this.#clock.uniqueId();
-      const bytes = encoded(number, id, this.#processes?.host(), record);
+      const envelope = { number, id: this.#clock.uniqueId(), host: this.#processes?.host(), record };
+      const bytes = encoded(envelope, records.place);
       if (before === null) await records.make();
-      const temp = await this.#staging.put(opened.path, id, bytes, durability === "content");
+      const draft = await this.#staging.put(opened.path, envelope.id, bytes, durability === "content");
+      let written: Names | undefined;
       try {
         signal.throwIfAborted(); // what was given up must not win later
-        if (!(await records.link(temp, name))) return null;
+        if (!(await records.link(draft.path, name))) return null;
         // From here on the record may be seen, so anything but success is "don't know".
-        await records.settle({ name, number }, before, durability !== "none");
+        written = await records.settle({ name, number }, before, durability !== "none");
         await this.#root.assertSame(opened);
       } finally {
-        await this.#staging.drop(temp);
+        this.#prune(records, draft, written);
       }
-      return this.#entry(key, number, bytes);
+      return this.#entry(key, { name, number, mark: draft.mark, envelope });
     });
   }
 
@@ -124,10 +135,11 @@ export class FileStore implements RecordStore {
     const end = (): void => ending.abort();
     const unlink = [onAbort(signal, end), onAbort(this.#closed.signal, end)];
     try {
-      const { path } = (await this.#open(key, signal)).records;
+      const { records } = await this.#open(key, signal);
+      const { path } = records;
       await this.#fs.makeDirectory(path);
       if (ending.signal.aborted) return;
-      const watching = this.#fs.watch(path, onlyNews(wake), ending.signal);
+      const watching = this.#fs.watch(path, this.#news(key, wake, ending.signal), ending.signal);
       wake();
       await watching;
     } catch {
@@ -154,6 +166,9 @@ export class FileStore implements RecordStore {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed.abort();
+    // Not longer, should the disk hang: what is left is swept one day.
+    const tidied = Promise.all(this.#pruning).then(() => this.#staging.close());
+    await settlesWithin(this.#clock, LAST_PRUNING_MS, new StopSource(), tidied);
   }
 
   async #directory(signal: AbortSignal): Promise<OpenedDirectory> {
@@ -169,46 +184,89 @@ export class FileStore implements RecordStore {
     const path = join(opened.path, this.#subdirectory, encodeKey(key));
     let records = this.#records.get(key);
     if (records?.path !== path) this.#records.set(key, (records = new Records(this.#fs, path)));
+    const known = records;
+    if (!known.assertedIn(opened)) await explain(`opening "${path}"`, signal, () => known.assertIn(opened));
     return { records, opened };
   }
 
   /**
-   * Whether this is the record that was read under its number. In a directory
-   * that was replaced by an older copy numbers come again: to build on another
-   * record than the one that was judged would overwrite its holder.
+   * The record that a write is built on; `undefined`: it is not the newest, or
+   * not the one that was judged. In a directory that was replaced by an older
+   * copy numbers come again: to build on another record than the one that was
+   * judged would overwrite its holder. So its mark is looked at. There is no
+   * need to list what is there: if there is a newer record, then the next number
+   * is taken, or this record has been pruned. Where a file system changes the mark
+   * of a file that nobody wrote to, the record is read again.
    */
-  #isKnown(key: string, { number, bytes }: Found): boolean {
-    const author = this.#authors.get(key);
-    if (author?.version !== number) return true;
-    return author.id === decodeEnvelope(bytes).id;
+  async #basis(key: string, records: Records, expected: bigint | null): Promise<Numbered | null | undefined> {
+    const known = this.#known.get(key);
+    if (known !== undefined && expected !== null) {
+      const { version, name, mark } = known;
+      if (version !== expected) return undefined;
+      if (await records.isSame(name, mark)) return { name, number: version };
+    }
+    const before = await records.newest();
+    if ((before?.number ?? null) !== expected) return undefined;
+    if (before === null || known === undefined) return before;
+    return known.id !== "" && known.id === before.envelope.id ? before : undefined;
   }
 
-  #entry(key: string, version: bigint, bytes: Uint8Array): Entry {
-    const { number, id, host, record } = decodeEnvelope(bytes);
+  /** After a write, without anybody waiting: `written` is what was there, if the record is certainly there. */
+  #prune(records: Records, draft: Draft, written: Names | undefined): void {
+    const pruned = written === undefined ? Promise.resolve(false) : records.prune(written, draft.path);
+    const pruning = pruned
+      .catch(() => false) // what could not be removed is left for the next writer
+      .then((reused) => (reused ? this.#staging.giveBack(draft) : this.#staging.drop(draft)))
+      .finally(() => this.#pruning.delete(pruning));
+    this.#pruning.add(pruning);
+  }
+
+  /** What a watch does with a changed name: a new record is read and handed on. The pruning of an old one is no news. */
+  #news(key: string, wake: (entry?: Entry) => void, signal: AbortSignal): (name?: string) => void {
+    let newest = 0n;
+    const read = async (name: string, number: bigint): Promise<Entry | undefined> => {
+      const { records } = await this.#open(key, signal);
+      const found = await records.find(name, number);
+      if (found === null || found.envelope.number !== number) return undefined;
+      return this.#entry(key, found, (this.#known.get(key)?.version ?? 0n) < number);
+    };
+    return (name) => {
+      if (name === undefined || !/^[1-9][0-9]{0,18}$/.test(name)) return wake();
+      const number = BigInt(name);
+      if (number <= newest) return;
+      newest = number;
+      const tell = (entry?: Entry): void => {
+        if (number === newest) wake(entry);
+      };
+      read(name, number).then(tell, () => tell());
+    };
+  }
+
+  #entry(key: string, { name, number, mark, envelope }: Found, newest = true): Entry {
     // A record under another number than its own was copied there by hand: whose it is, nobody knows.
-    const genuine = number === version;
-    this.#authors.set(key, { version, id, host: genuine ? host : undefined });
-    return { version, record: genuine ? record : "", renewalId: `${version}/${id}`, current: true };
+    const genuine = envelope.number === number;
+    if (newest)
+      this.#known.set(key, {
+        version: number,
+        name,
+        mark,
+        id: envelope.id,
+        host: genuine ? envelope.host : undefined,
+      });
+    return {
+      version: number,
+      record: genuine ? envelope.record : "",
+      renewalId: `${number}/${envelope.id}`,
+      current: true,
+    };
   }
 }
 
-function encoded(number: bigint, id: string, host: Host | undefined, record: string): Uint8Array {
-  const bytes = encodeEnvelope({ number, id, host, record });
+function encoded(envelope: Envelope, place: string): Uint8Array {
+  const bytes = encodeEnvelope(envelope, place);
   if (bytes.length <= LARGEST_FILE) return bytes;
   throw new ConclaveError(
     "invalid",
     `a record of ${bytes.length} bytes was to be written; at most ${LARGEST_FILE} fit: shorten the value`,
   );
-}
-
-/** The pruning of an old record changes the directory too, but is no news. */
-function onlyNews(wake: () => void): (name?: string) => void {
-  let newest = 0n;
-  return (name) => {
-    if (name !== undefined && /^[1-9][0-9]{0,18}$/.test(name)) {
-      if (BigInt(name) <= newest) return;
-      newest = BigInt(name);
-    }
-    wake();
-  };
 }

@@ -4,17 +4,21 @@
  * take effect long after it was made, and after a loss of power only what was
  * made durable is certain to be there.
  */
-import type { FileSystem } from "../../backends/file/fs.js";
+import type { FileRead, FileSystem } from "../../backends/file/fs.js";
 import { onAbort } from "../../kit/wait.js";
-import type { StoreHost, Trouble } from "./network.js";
-import type { SimProcess } from "./node.js";
-import type { Plan } from "./plan.js";
+import { errno } from "./disk-calls.js";
+import type { DiskCalls } from "./disk-calls.js";
+import type { StoreHost } from "./network.js";
 import { hash32 } from "./random.js";
 import type { Random } from "./random.js";
 
 interface Inode {
   data: Uint8Array;
   durable: boolean;
+  /** Another for every content. */
+  mark: string;
+  /** What is on the disk instead, where the content is not: nothing, or what was written over. */
+  before: Uint8Array;
 }
 
 interface Directory {
@@ -34,6 +38,7 @@ export class Disk {
   onLink: ((path: string, data: Uint8Array, names: string[]) => void) | undefined;
   readonly #directories = new Map<string, Directory>();
   readonly #watchers = new Set<Watcher>();
+  #marks = 0;
 
   constructor(
     readonly host: StoreHost,
@@ -43,10 +48,13 @@ export class Disk {
   connect(calls: DiskCalls): FileSystem {
     return {
       list: (directory) => this.#list(calls, directory),
-      read: (path, limitBytes) =>
-        calls.make("read", () => this.#find(path)?.data.slice(0, limitBytes) ?? null),
-      create: (path, data, durable) => calls.make("create", () => this.#create(path, { data, durable })),
+      assertDirectory: (path) => calls.make("stat", () => void this.#directory(path)),
+      read: (path, limitBytes) => this.#read(calls, path, limitBytes),
+      mark: (path) => calls.make("stat", () => this.#find(path)?.mark ?? null),
+      create: (path, data, durable) => calls.make("create", () => this.#create(path, data, durable)),
+      rewrite: (path, data, durable) => this.#rewrite(calls, path, data, durable),
       link: (from, to) => calls.make("link", () => this.#link(from, to)),
+      rename: (from, to) => calls.make("rename", () => this.#rename(from, to)),
       syncDirectory: (path) =>
         calls.make("sync", () => {
           const directory = this.#directory(path);
@@ -64,7 +72,7 @@ export class Disk {
       const { names, durable } = directory;
       for (const [name, inode] of names) {
         if (durable.get(name) !== inode && this.random.chance(0.5)) names.delete(name);
-        else if (!inode.durable && this.random.chance(0.5)) inode.data = new Uint8Array();
+        else if (!inode.durable && this.random.chance(0.5)) inode.data = inode.before;
       }
       for (const [name, inode] of durable)
         if (!names.has(name) && this.random.chance(0.5)) names.set(name, inode);
@@ -74,14 +82,20 @@ export class Disk {
 
   /** All directories below this one as they are. The result brings them back, and removes what came since. */
   backUp(below: string): () => void {
+    // Contents too: a file may be written over afterwards.
     const saved = [...this.#directories]
       .filter(([path]) => path.startsWith(below))
-      .map(([path, { names }]) => [path, new Map(names)] as const);
+      .map(
+        ([path, { names }]) => [path, [...names].map(([name, { data }]) => [name, data] as const)] as const,
+      );
     return () => {
       this.wipe(below);
-      for (const [path, names] of saved)
-        this.#directories.set(path, { names: new Map(names), durable: new Map(names) });
-      for (const [path] of saved) this.#tell(path, "");
+      for (const [path] of saved) this.#makeDirectory(path);
+      for (const [path, files] of saved) {
+        for (const [name, data] of files) this.#create(`${path}/${name}`, data, true);
+        const directory = this.#directory(path);
+        directory.durable = new Map(directory.names);
+      }
     };
   }
 
@@ -102,7 +116,7 @@ export class Disk {
 
   /** Somebody who may write to the directory puts a file there. */
   plant(path: string, data: Uint8Array): void {
-    this.#create(path, { data, durable: true });
+    this.#create(path, data, true);
   }
 
   /**
@@ -133,12 +147,48 @@ export class Disk {
     return this.#directories.get(directory)?.names.get(name);
   }
 
-  #create(path: string, inode: Inode): void {
+  /** Opened, and then read: whoever writes over it in between is read. */
+  #read(calls: DiskCalls, path: string, limitBytes: number): Promise<FileRead | null> {
+    let inode: Inode | undefined;
+    const open = (): void => void (inode = this.#find(path));
+    const read = (): FileRead | null =>
+      inode === undefined ? null : { data: inode.data.slice(0, limitBytes), mark: inode.mark };
+    return calls.make("read", read, [open]);
+  }
+
+  #create(path: string, data: Uint8Array, durable: boolean): string {
     const [directory, name] = split(path);
     const { names } = this.#directory(directory);
     if (names.has(name)) throw errno("EEXIST", path);
+    const inode = { data, durable, mark: `${++this.#marks}`, before: new Uint8Array() };
     names.set(name, inode);
     this.#tell(directory, name);
+    return inode.mark;
+  }
+
+  /** In two steps: in between there is half of both. */
+  #rewrite(calls: DiskCalls, path: string, data: Uint8Array, durable: boolean): Promise<string | null> {
+    let inode: Inode | undefined;
+    const half = (): void => {
+      inode = this.#find(path);
+      if (inode === undefined || this.#links(inode) !== 1 || inode.data.length > data.length)
+        inode = undefined;
+      else {
+        const before = inode.durable ? inode.data : inode.before;
+        const middle = data.length >> 1;
+        const torn = Buffer.concat([data.subarray(0, middle), inode.data.subarray(middle)]);
+        Object.assign(inode, { data: torn, durable: false, mark: `${++this.#marks}`, before });
+      }
+    };
+    const rest = (): string | null => (inode ? Object.assign(inode, { data, durable }).mark : null);
+    return calls.make("write", rest, [half]);
+  }
+
+  #links(inode: Inode): number {
+    let links = 0;
+    for (const { names } of this.#directories.values())
+      for (const other of names.values()) if (other === inode) links++;
+    return links;
   }
 
   #link(from: string, to: string): boolean {
@@ -149,6 +199,18 @@ export class Disk {
     if (names.has(name)) return false;
     names.set(name, inode);
     this.onLink?.(to, inode.data, [...names.keys()]);
+    this.#tell(directory, name);
+    return true;
+  }
+
+  #rename(from: string, to: string): boolean {
+    const inode = this.#find(from);
+    if (inode === undefined) return false;
+    const [directory, name] = split(to);
+    const { names } = this.#directory(directory);
+    if (names.get(name) === inode) return true; // two names of one file: nothing happens
+    names.set(name, inode);
+    this.#remove(from);
     this.#tell(directory, name);
     return true;
   }
@@ -188,107 +250,7 @@ export class Disk {
   }
 }
 
-const TAIL = 0.25;
-const TAIL_MAX_MS = 6_000;
-const ERRORS = 0.3;
-
-/** The system calls of one process. They cannot be called back, and nothing is lost; but they can be slow, and fail. */
-export class DiskCalls {
-  pending = 0;
-  onCall: ((what: string) => void) | undefined;
-  readonly #random: Random;
-
-  constructor(
-    readonly process: SimProcess,
-    readonly host: StoreHost,
-    readonly trouble: Trouble,
-    readonly plan: Plan,
-    purpose: string,
-  ) {
-    this.#random = process.stream(`disk/${purpose}`);
-  }
-
-  /** `before`: steps that take effect one after the other before `serve` does. */
-  make<T>(what: string, serve: () => T, before: readonly (() => void)[] = []): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.pending++;
-      this.onCall?.(what);
-      const fails = this.#now < this.trouble.errors && this.#random.chance(ERRORS);
-      const afterwards = this.#random.chance(0.5);
-      const steps = [...before];
-      const answer = (settle: () => void): void =>
-        void this.host.scheduler.at(this.#now + this.#random.next(), () =>
-          this.process.deliver(() => {
-            this.pending--;
-            settle();
-          }),
-        );
-      const fail = (error: unknown): void =>
-        answer(() => reject(error instanceof Error ? error : new Error(String(error))));
-      const step = (): void => {
-        try {
-          if (fails && !afterwards) throw errno("EIO", what);
-          const next = steps.shift();
-          if (next !== undefined) {
-            next();
-            this.#later(step);
-            return;
-          }
-          const value = serve();
-          if (fails) throw errno("EIO", what);
-          answer(() => resolve(value));
-        } catch (error) {
-          fail(error);
-        }
-      };
-      this.#later(step);
-    });
-  }
-
-  notify(run: () => void): void {
-    const lost = this.#random.chance(0.02) && this.#now < this.plan.healAtMs;
-    const late = this.#random.next() * 5;
-    if (lost || this.#now < this.trouble.mute) return;
-    this.host.scheduler.at(this.#now + late, () => this.process.deliver(run));
-  }
-
-  /** In how many steps a directory is read. */
-  steps(): number {
-    return this.#random.whole(1, 3);
-  }
-
-  get #now(): number {
-    return this.host.scheduler.now;
-  }
-
-  /** When the call's thread gets on: after the disk, and only while the process runs. */
-  #later(run: () => void): void {
-    const { scheduler } = this.host;
-    const base = this.#random.logNormal(0.15, 0.8);
-    const tail = this.#random.next();
-    const extra = this.#random.next();
-    const longest = this.#random.next() < 0.5 ? this.plan.ttlMs / 2 : TAIL_MAX_MS;
-    const slow =
-      this.#now < this.trouble.delay || this.#now < this.trouble.loss ? TAIL : this.plan.latency.tail / 8;
-    const healthy = this.#now >= this.plan.healAtMs;
-    const drag = this.#now < this.host.slowUntil ? (extra * this.plan.ttlMs) / 10 : 0;
-    const lags = this.plan.laggard === this.process.node.index && !healthy && tail > 0.8;
-    const stuck = Math.max(this.trouble.requestsCut, this.trouble.answersCut, this.#now);
-    const wait =
-      !healthy && tail < slow
-        ? extra * Math.min(longest, this.plan.healAtMs - this.#now)
-        : lags
-          ? extra * 0.2 * this.plan.ttlMs
-          : 0;
-    scheduler.quietly(this.host.startOf(stuck + base + drag + wait), () => this.process.whenRunning(run));
-  }
-}
-
 function split(path: string): [directory: string, name: string] {
   const at = path.lastIndexOf("/");
   return at < 0 ? ["", path] : [path.slice(0, at), path.slice(at + 1)];
-}
-
-function errno(code: string, path: string): Error {
-  return Object.assign(new Error(`${code}: ${path}`), { code });
 }

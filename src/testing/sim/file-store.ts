@@ -9,7 +9,8 @@ import { leasesOf } from "../../record/backend.js";
 import { decodeLease, encodeLease } from "../../record/codec.js";
 import { EVICTED_HOLDER } from "../../record/lease.js";
 import type { LeaseRecord } from "../../record/lease.js";
-import { Disk, DiskCalls } from "./disk.js";
+import { Disk } from "./disk.js";
+import { DiskCalls } from "./disk-calls.js";
 import { Random } from "./random.js";
 import { RecordMemory } from "./record-memory.js";
 import type { Account } from "./record-memory.js";
@@ -17,7 +18,8 @@ import { ELECTION, forged, holderOf, isGrant, meeting, ordinary, own } from "./s
 import type { Connection, Store, StoreOptions, Traffic } from "./store-parts.js";
 
 const ROOM = "/sim";
-const SHELF = `${ROOM}/elections/${encodeKey(ELECTION)}`;
+const PLACE = `elections/${encodeKey(ELECTION)}`;
+const SHELF = `${ROOM}/${PLACE}`;
 
 export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
   const disk = new Disk(host, new Random(plan.seed, "store"));
@@ -27,7 +29,7 @@ export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
   const writes: { readonly time: number; readonly vacant: boolean }[] = [];
   disk.onLink = (path, data, names) => {
     monitor.note(`store: link ${path}`);
-    const { number, record } = decodeEnvelope(data);
+    const { number, record } = decodeEnvelope(data, placeOf(path));
     if (path.startsWith(SHELF) && number !== null && isGrant(decodeLease(record))) grants.add(number);
     if (path.startsWith(`${ROOM}/records/`)) {
       // A number that came and went can come again; nobody takes it for the newest.
@@ -42,7 +44,7 @@ export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
     const number = newest();
     const data = disk.content(`${SHELF}/${number ?? FIRST}`);
     if (data === undefined) return undefined;
-    const envelope = decodeEnvelope(data);
+    const envelope = decodeEnvelope(data, PLACE);
     const version = number ?? envelope.number ?? 0n;
     return holderOf({ version, record: decodeLease(envelope.record) })?.token;
   };
@@ -68,7 +70,9 @@ export function fileStore({ plan, host, monitor, wrote }: StoreOptions): Store {
       const number = (newest() ?? 0n) + 1n;
       const record = encodeLease(forged(ttlMs));
       if (number === 1n) return;
-      disturbed(() => disk.plant(`${SHELF}/${number}`, encodeEnvelope({ number, id: "forged", record })));
+      disturbed(() =>
+        disk.plant(`${SHELF}/${number}`, encodeEnvelope({ number, id: "forged", record }, PLACE)),
+      );
       grants.add(number);
     },
     granted: (number) => powerLost || grants.has(number),
@@ -120,4 +124,9 @@ function vacantLately(
     later = time;
   }
   return true;
+}
+
+/** Of a record with this path. */
+function placeOf(path: string): string {
+  return path.split("/").slice(-3, -1).join("/");
 }

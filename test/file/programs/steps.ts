@@ -7,17 +7,27 @@ import { fileBackend } from "../../../src/backends/file/index.js";
 import { interposed } from "../interposed.js";
 
 const [directory = "", at = "0", phase = "before"] = process.argv.slice(2);
-let calls = 0;
+let [began, ended] = [0, 0];
 
-function dieAt(when: string): () => void {
-  return () => {
-    if (when === "before") calls++;
-    if (when === phase && calls === Number(at)) process.kill(process.pid, "SIGKILL");
-  };
+/** After that many calls have begun, or have ended: two may be under way at once. */
+function dieAt(when: string, calls: number): void {
+  if (when === phase && calls === Number(at)) process.kill(process.pid, "SIGKILL");
+}
+
+const fs = interposed(
+  () => dieAt("before", ++began),
+  () => dieAt("after", ++ended),
+);
+
+/** Old records are removed while nobody waits for it: the number of calls is the same in every run if nothing overlaps. */
+async function rest(): Promise<void> {
+  const idle = (): boolean => began === ended;
+  do await new Promise((resolve) => setImmediate(resolve));
+  while (!idle());
 }
 
 const signal = new AbortController().signal;
-const backend = fileBackend({ directory, fs: interposed(dieAt("before"), dieAt("after")) });
+const backend = fileBackend({ directory, fs });
 const candidacy = {
   election: "a",
   candidate: `victim-${process.pid}`,
@@ -29,8 +39,13 @@ const candidacy = {
 const hold = await backend.campaign(candidacy, { wait: false, signal });
 if (hold === null) throw new Error("someone else leads");
 process.stdout.write(`token ${hold.token}\n`);
+await rest();
 await hold.renew({ signal });
+await rest();
 await hold.renew({ signal });
+await rest();
 await hold.release({ signal });
-process.stdout.write(`calls ${calls}\n`);
+await rest();
+await backend[Symbol.asyncDispose]();
+process.stdout.write(`calls ${began}\n`);
 process.disconnect();
