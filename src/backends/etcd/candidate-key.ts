@@ -48,6 +48,8 @@ export class CandidateKey implements Stop {
   identityKey: string | undefined;
   /** Key that names the heir, once this leader has written it: removed with the candidate's key. */
   heirKey: string | undefined;
+  /** Written when the candidate's key is removed: the heir's turn is not one at which it lets others go first. */
+  heirsTurn: { readonly key: string; readonly value: string } | undefined;
   /** Somebody touched the key: a leader is about to hand over, and something is asked of us. */
   touched = false;
   /** Renewals in a row in which its key was not allowed to be read. */
@@ -225,11 +227,13 @@ export function joinOperations(candidateKey: CandidateKey, value: string): Opera
 }
 
 export function removalOf(candidateKey: CandidateKey, token: bigint | undefined): Transaction {
-  const { key, identityKey, heirKey, lease } = candidateKey;
+  const { key, identityKey, heirKey, heirsTurn, lease } = candidateKey;
   const guard =
     token === undefined
       ? ({ target: "lease", key, value: lease } as const)
       : ({ target: "create", key, value: token } as const);
   const keys = [key, identityKey, heirKey].filter((each) => each !== undefined);
-  return { when: [guard], then: keys.map((gone) => ({ kind: "delete", key: gone })), otherwise: [] };
+  const then: Operation[] = keys.map((gone) => ({ kind: "delete", key: gone }));
+  if (heirsTurn !== undefined) then.push({ kind: "put", ...heirsTurn, lease });
+  return { when: [guard], then, otherwise: [] };
 }

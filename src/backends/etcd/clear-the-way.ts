@@ -56,6 +56,11 @@ async function bringForward(parts: Waiting, heir: string, limits: CallLimits): P
   const { client, keys, candidateKey } = parts;
   const found = await heirIn(parts, heir, limits);
   if (found === undefined || candidateKey.token === undefined) return;
+  candidateKey.heirsTurn = {
+    key: keys.turn(candidateKey.election),
+    value: turnOf(found.createRevision, candidateKey.token),
+  };
+  if (found.isNext) return;
   const note: Note = { leader: candidateKey.token, key: found.key, createRevision: found.createRevision };
   const { key: queue, rangeEnd } = keys.queue(candidateKey.election);
   const left = new Changes();
@@ -83,12 +88,12 @@ async function bringForward(parts: Waiting, heir: string, limits: CallLimits): P
   }
 }
 
-/** The heir's key, if only candidates that can go behind it are ahead of it, and at least one is. */
+/** The heir's key, if only candidates that can go behind it are ahead of it. */
 async function heirIn(
   { client, keys, candidateKey }: Waiting,
   heir: string,
   limits: CallLimits,
-): Promise<KeyValue | undefined> {
+): Promise<(KeyValue & { readonly isNext: boolean }) | undefined> {
   const { election, token } = candidateKey;
   const queue = { ...keys.queue(election), sort: "oldest-first", keysOnly: true } as const;
   const all = await read(client, [{ kind: "range", ...queue, limit: MOST_AHEAD + 2 }], limits);
@@ -102,7 +107,8 @@ async function heirIn(
   const at = waiting.findIndex((_, i) => isHeir(identities[i]?.[0]?.value ?? "", heir));
   // Another program's candidate stays where it is, and leads when its turn comes.
   const movable = identities.slice(0, Math.max(0, at)).every((kvs) => kvs.length > 0);
-  return at > 0 && movable ? waiting[at] : undefined;
+  const found = waiting[at];
+  return found !== undefined && movable ? { ...found, isNext: at === 0 } : undefined;
 }
 
 /** Whether somebody stands between the leader and the heir. An heir that is gone is not waited for. */
@@ -188,6 +194,11 @@ async function read(
 ): Promise<readonly (readonly KeyValue[])[]> {
   const { results } = await client.transaction({ when: [], then, otherwise: [] }, limits);
   return results.map(({ kvs }) => kvs);
+}
+
+/** A vacancy, by the key that it is named after (the heir's, if there is one), and the key that was given up last. */
+export function turnOf(vacancy: bigint, given: bigint): string {
+  return `${vacancy} ${given}`;
 }
 
 function write({ leader, key, createRevision }: Note): string {

@@ -6,9 +6,10 @@
  * All who do that at one vacancy leave a chain: each writes which vacancy it was
  * and which key it gave up. Whoever's turn comes because that very key is gone
  * knows that nobody has led since; so if all of them prefer others, the first of
- * them leads in the second round.
+ * them leads in the second round. A vacancy that bears the name of a candidate's
+ * own key was left to that candidate by the leader before: it stands aside for nobody.
  */
-import type { Waiting } from "./clear-the-way.js";
+import { turnOf, type Waiting } from "./clear-the-way.js";
 import type { CallLimits, KeyValue } from "./client.js";
 
 /** What a candidate remembers of the vacancies at which it stood aside. */
@@ -49,6 +50,7 @@ export async function standAside(
   if (own?.createRevision !== token) return "changed";
   if (next === undefined) return "leads";
   const [, vacancy, given] = CHAIN.exec(chain?.value ?? "") ?? [];
+  if (vacancy !== undefined && BigInt(vacancy) === token) return "leads";
   const goesOn = given !== undefined && BigInt(given) === predecessor.createRevision;
   const present = goesOn && vacancy !== undefined ? BigInt(vacancy) : token;
   if (present === stance.vacancy) return "leads";
@@ -62,7 +64,7 @@ export async function standAside(
       then: [
         { kind: "delete", key },
         { kind: "delete", key: identityKey },
-        { kind: "put", key: turn, value: `${present} ${token}`, lease },
+        { kind: "put", key: turn, value: turnOf(present, token), lease },
       ],
       otherwise: [],
     },

@@ -64,7 +64,7 @@ export async function removeNote({ shared, paths, node }: HandOver, limits: Call
 }
 
 async function bringForward(queue: InQueue, candidate: string): Promise<void> {
-  const { connection, node, limits } = queue;
+  const { connection, node, paths, limits } = queue;
   await connection.check([node.parent], limits); // a transaction brings the server up to date
   const all = await namesOf(queue);
   const leader = all[0];
@@ -75,18 +75,24 @@ async function bringForward(queue: InQueue, candidate: string): Promise<void> {
     const found = data[i];
     return found && isHeir(leaderFromNode(name, found.data, found.stat.czxid).candidate, candidate);
   });
-  if (heir === undefined || heir === waiting[0]) return;
-  await announce(queue, { state: "asked", leader, heir });
+  if (heir === undefined) return;
+  await put(queue, { leader, heir }, paths.turn(node.election), turnOf(heir, leader));
+  if (heir === waiting[0]) return;
+  const note: Note = { state: "asked", leader, heir };
+  await put(queue, note, paths.heir(node.election), write(note));
   await untilNext(queue, leader, heir);
 }
 
-/** A note of an earlier leader is replaced. */
-async function announce({ connection, node, paths, layout, limits }: InQueue, note: Note): Promise<void> {
-  const path = paths.heir(node.election);
+/** Writes a node about this handover, while both are there. What an earlier leader wrote is replaced. */
+async function put(
+  { connection, node, paths, layout, limits }: InQueue,
+  { leader, heir }: Pick<Note, "leader" | "heir">,
+  path: string,
+  data: string,
+): Promise<void> {
   const changes: Change[] = [
-    { kind: "check", path: `${node.parent}/${note.leader}` },
-    { kind: "check", path: `${node.parent}/${note.heir}` },
-    { kind: "create", path, data: write(note) },
+    ...[leader, heir].map((name): Change => ({ kind: "check", path: `${node.parent}/${name}` })),
+    { kind: "create", path, data },
   ];
   for (let attempt = 0; attempt < 3; attempt++) {
     const failed = await connection.commit(changes, limits);
@@ -176,6 +182,11 @@ export async function namesOf(
 ): Promise<readonly string[]> {
   const children = (await connection.getChildren(node.parent, limits, wake)) ?? [];
   return candidates(layout, node.parent, children).map(({ name }) => name);
+}
+
+/** A vacancy, by the node that it is named after (the heir's, if there is one), and the node that was given up last. */
+export function turnOf(vacancy: string, given: string): string {
+  return `${vacancy} ${given}`;
 }
 
 function write({ state, leader, heir }: Note): string {

@@ -3,7 +3,7 @@
  * gives its node up and joins again, once at each vacancy, if somebody stands
  * behind it.
  */
-import { type InQueue, namesOf } from "./clear-the-way.js";
+import { type InQueue, namesOf, turnOf } from "./clear-the-way.js";
 import type { Change } from "./client.js";
 import { ERRNO } from "./client/errors.js";
 import { makeParents } from "./parents.js";
@@ -31,10 +31,11 @@ export async function standAside(
     const next = all[1];
     if (all[0] !== own || next === undefined) return "leads";
     const [vacancy, given] = chain?.data.split(" ") ?? [];
+    if (vacancy === own) return "leads"; // it was left to us by name
     // Whoever gave its node up last was just before us: nobody has led since.
     const present = given === predecessor && vacancy !== undefined ? vacancy : own;
     if (present === stance.vacancy) return "leads";
-    const data = `${present} ${own}`;
+    const data = turnOf(present, own);
     const note: Change =
       chain === null
         ? { kind: "create", path: turn, data }
