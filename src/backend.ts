@@ -17,6 +17,7 @@ export type {
   Session,
   SessionFollower,
   TimingDefaults,
+  Wish,
 } from "./seam/backend.js";
 export type { Stop } from "./seam/stop.js";
 export type { Entry, RecordStore } from "./seam/table.js";

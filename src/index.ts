@@ -36,6 +36,7 @@ export type {
   Session,
   SessionFollower,
   TimingDefaults,
+  Wish,
 } from "./seam/backend.js";
 export type { Entry, RecordStore } from "./seam/table.js";
 export { lastWill } from "./will/index.js";

@@ -39,9 +39,14 @@ export class BothHold implements Hold {
     return this.#inBoth((hold) => hold.proclaim(value, options));
   }
 
-  /** In the reverse order of the grants: whoever waits for the first lease then finds the second one free. */
-  async release(options: ReleaseOptions): Promise<void> {
+  /**
+   * In the reverse order of the grants: whoever waits for the first lease then finds the second one free. An heir is
+   * named in both, since some know only one of the stores; it has half of the time in each, because others who use
+   * both leave it one vacancy after the other.
+   */
+  async release({ signal, heir }: ReleaseOptions): Promise<void> {
     const [first, second] = this.#holds;
+    const options = { signal, ...(heir && { heir: { ...heir, forMs: heir.forMs / 2 } }) };
     for (const each of this.#unlink) each();
     try {
       await second.release(options);

@@ -31,6 +31,7 @@ import type {
   Listing,
   ObserveOptions,
   TimingDefaults,
+  Wish,
 } from "../seam/backend.js";
 import type { RecordStore } from "../seam/table.js";
 import { BothHold } from "./hold.js";
@@ -189,6 +190,8 @@ const LOOK_MS = 2_000;
 
 const EXCLUSION = ["best-effort", "single-primary", "linearizable"] as const;
 
+const WISHES: readonly Wish[] = ["heir", "stand-back"];
+
 /** While the fleet moves some candidates know only one of the stores: the weaker promise of the two is kept. */
 function guaranteesOf(a: Guarantees, b: Guarantees): Guarantees {
   const weaker = Math.min(EXCLUSION.indexOf(a.exclusion), EXCLUSION.indexOf(b.exclusion));
@@ -197,6 +200,7 @@ function guaranteesOf(a: Guarantees, b: Guarantees): Guarantees {
     expiry: b.expiry,
     token: b.token,
     succession: "unordered",
+    honours: WISHES.filter((wish) => [a, b].every(({ honours = WISHES }) => honours.includes(wish))),
     ttl: { minMs: Math.max(a.ttl.minMs, b.ttl.minMs), stepMs: Math.max(a.ttl.stepMs, b.ttl.stepMs) },
   };
 }

@@ -19,6 +19,13 @@ import type { Reading } from "./clock.js";
 import type { Stop } from "./stop.js";
 import type { RecordStore } from "./table.js";
 
+/**
+ * What can be wished about who leads next: by the leader that gives its leadership
+ * back (an {@link Heir}), or by a candidate that leaves a vacancy to others
+ * (`standBackMs`). Exclusion and tokens never depend on either.
+ */
+export type Wish = "heir" | "stand-back";
+
 /** What a backend can and cannot promise, in words the docs are generated from. */
 export interface Guarantees {
   /** How strongly two grants exclude each other. */
@@ -29,6 +36,8 @@ export interface Guarantees {
   readonly token: "record" | "revision" | "term" | "unfenced";
   /** Whether waiting candidates are served in order. */
   readonly succession: "fifo" | "unordered";
+  /** Which wishes about who leads next the backend follows; it ignores the others. Default: all of them. */
+  readonly honours?: readonly Wish[] | undefined;
   /** Smallest lease the store can keep, and the step it rounds up to. */
   readonly ttl: { readonly minMs: number; readonly stepMs: number };
 }

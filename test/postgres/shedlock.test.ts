@@ -7,6 +7,7 @@ import type { FaultProxy } from "../../src/testing/conformance/index.js";
 import { startCandidate } from "../support/children.js";
 import { hasPostgres, PostgresServer } from "../support/postgres-server.js";
 import { wireFaults } from "../support/wire-faults.js";
+import { without } from "../support/wishes.js";
 
 /** Tests that publish a value and read it back. */
 const VALUES = [
@@ -99,6 +100,7 @@ describe.skipIf(!hasPostgres())("layout shedlock", { timeout: 60_000 }, () => {
           test: "a store that forgets: nothing is written on a forgotten version",
           reason: "it is about records",
         },
+        ...without(["heir", "stand-back"], "ShedLock's table has no place for who leads next"),
         ...VALUES.map((name) => ({ test: name, reason: "ShedLock's table has no place for a value" })),
         { test: "a store whose clock jumps", reason: "ShedLock goes by the database's clock alone" },
       ],

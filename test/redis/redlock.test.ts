@@ -1,11 +1,13 @@
 /** The layout of redlock and ShedLock: each keeps the other out. Without fencing tokens, and only if that is accepted. */
 import { Redis } from "ioredis";
 import Redlock from "redlock";
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, test } from "vitest";
 import { openRedis } from "../../src/backends/redis/index.js";
 import { Election } from "../../src/election/election.js";
+import { conformanceSuite } from "../../src/testing/conformance/index.js";
 import { hasRedis, RedisServer } from "../support/redis-server.js";
 import { until } from "../support/until.js";
+import { wishesOnly, without } from "../support/wishes.js";
 
 describe.skipIf(!hasRedis())("layout redlock", () => {
   let server: RedisServer;
@@ -27,6 +29,13 @@ describe.skipIf(!hasRedis())("layout redlock", () => {
     onTestFinished(() => client.disconnect());
     return new Redlock([client], { retryCount: 0 });
   }
+
+  // The rest of the suite asks for tokens that a lock which is gone cannot remember.
+  conformanceSuite({
+    runner: wishesOnly({ describe, test, skip: test.skip }),
+    backend: () => openRedis(`${server.url}?layout=redlock`),
+    skips: without(["heir"], "a lock that is gone has no place for an heir"),
+  });
 
   it("is refused unless a life without tokens is accepted", async () => {
     await using backend = await openRedis(`${server.url}?layout=redlock`);

@@ -6,7 +6,7 @@ import { recordBackend } from "../../src/record/backend.js";
 import { textLeases } from "../../src/record/codec.js";
 import type { LeaseRecord } from "../../src/record/lease.js";
 import { conformanceSuite, FaultSwitch, faultyStore } from "../../src/testing/conformance/index.js";
-import type { Faults } from "../../src/testing/conformance/index.js";
+import type { Faults, Skip } from "../../src/testing/conformance/index.js";
 import { TableServer } from "./table.js";
 import type { TableOptions } from "./table.js";
 
@@ -28,6 +28,7 @@ export interface Planted {
   readonly faults?: (faults: FaultSwitch) => Partial<Faults>;
   /** What the suite printed. */
   readonly print?: (line: string) => void;
+  readonly skips?: readonly Skip[];
   /** Short for those that are to be caught by waiting for them. */
   readonly patienceMs?: number;
 }
@@ -61,7 +62,7 @@ export async function outcome(title: string, mutant: Mutant, planted: Planted = 
       },
       test: (name, body) => void bodies.set(`${group}: ${name}`, body),
     },
-    skips: [{ test: "real processes", reason: "not needed here" }],
+    skips: [{ test: "real processes", reason: "not needed here" }, ...(planted.skips ?? [])],
     print: planted.print ?? (() => {}),
     ...(planted.patienceMs !== undefined && { patienceMs: planted.patienceMs }),
   });

@@ -1,4 +1,4 @@
-/** Handing over to a named candidate of the queue, and standing aside at a vacancy, on a real ZooKeeper. */
+/** What moves in the queue when leadership is handed over, or a candidate stands aside, on a real ZooKeeper; beside the conformance suite. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { ZooKeeperConnection } from "../../src/backends/zookeeper/client.js";
 import { zookeeperBackend } from "../../src/backends/zookeeper/index.js";
@@ -57,7 +57,8 @@ describe.skipIf(!hasZooKeeper())("ZooKeeper: who leads next", () => {
     expect((await heir!.leads()).token).toBeGreaterThan(token);
     await until(async () => (await queue()).length === 3);
     expect(succession.led).toEqual(["leader", "heir"]);
-    await until(async () => (await connection.getChildren("/conclave.next", limits))?.length === 0);
+    const notes = async () => (await connection.getChildren("/conclave.next", limits)) ?? [];
+    await until(async () => !(await notes()).some((name) => name.startsWith("heir.")));
     await heir!.resign({ candidate: "b-0a1b2c", forMs: 5_000 });
     await b!.leads();
     await b!.resign();
@@ -127,21 +128,6 @@ describe.skipIf(!hasZooKeeper())("ZooKeeper: who leads next", () => {
     expect(await queue()).toEqual(places.slice(1));
     await a!.resign();
     await b!.leads();
-  });
-
-  it("who stands back lets the others go first, at every vacancy", async () => {
-    const low = { standBackMs: () => 100 };
-    const [first, , high] = await stand(["low1", "low2", "high"], { low1: low, low2: low });
-    await first!.resign();
-    first!.campaign();
-    for (let round = 1; round <= 10; round++) {
-      await high!.leads();
-      await until(async () => (await queue()).length === 3);
-      await high!.resign();
-      high!.campaign();
-      await until(() => succession.led.length > round + 1);
-    }
-    expect(succession.led).toEqual(["low1", ...Array.from({ length: 11 }, () => "high")]);
   });
 
   it("if all stand back one of them leads, after one round; who is alone keeps its place", async () => {

@@ -22,6 +22,7 @@ export const bullyGuarantees: Guarantees = {
   expiry: "connection",
   token: "unfenced",
   succession: "unordered",
+  honours: [], // the highest leads
   ttl: { minMs: 500, stepMs: 1 },
 };
 

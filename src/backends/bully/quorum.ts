@@ -52,7 +52,7 @@ function prefer(raft: BackendWithRecords, patienceMs: number, clock: Clock): Bac
   };
   return {
     name: "bully-quorum",
-    guarantees: raft.guarantees,
+    guarantees: { ...raft.guarantees, honours: ["heir"] }, // at a vacancy the highest goes first
     timing: raft.timing,
     records: raft.records,
     campaign,

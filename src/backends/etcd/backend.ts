@@ -86,6 +86,7 @@ export class EtcdBackend implements BackendWithRecords {
       expiry: "store",
       token: "revision",
       succession: this.#layout.succession,
+      honours: this.#layout.honours,
       // What a server with its usual election timeout grants at least; one with a longer timeout says so when asked.
       ttl: { minMs: 2_000, stepMs: 1_000 },
     };
@@ -166,7 +167,7 @@ export class EtcdBackend implements BackendWithRecords {
 
   /** Before the key is removed. A layout, or a role, that does not allow it: then anybody is next. */
   async #handOver(candidateKey: CandidateKey, heir: Heir, limits: CallLimits): Promise<void> {
-    if (!this.#layout.namesHeirs || candidateKey.identityKey === undefined) return;
+    if (!this.#layout.honours.includes("heir") || candidateKey.identityKey === undefined) return;
     const { client, clock, keys } = { client: this.#client, clock: this.#clock, keys: this.#keys };
     await clearTheWay({ client, clock, keys, candidateKey }, heir, limits);
   }

@@ -5,6 +5,7 @@
  */
 import { ConclaveError } from "../../kit/errors.js";
 import { sleep, untilAborted } from "../../kit/wait.js";
+import type { Wish } from "../../seam/backend.js";
 import type { Clock } from "../../seam/clock.js";
 import type { CallLimits, EtcdClient, KeyValue, Transaction } from "./client.js";
 import { candidateId, hex, type Keys } from "./keys.js";
@@ -33,8 +34,8 @@ export type Outcome = boolean | "left";
 
 export interface Layout {
   readonly succession: "fifo" | "unordered";
-  /** Whether a leader can say who shall be next. */
-  readonly namesHeirs: boolean;
+  /** Whether a leader can say who shall be next, and whether a candidate can leave a vacancy to others. */
+  readonly honours: readonly Wish[];
   keyName(election: string, leaseHex: string): string;
   campaign(attempt: CampaignAttempt): Promise<Outcome>;
   /** Where to look for the leader. */
@@ -48,7 +49,7 @@ export interface Layout {
 /** `<name>/<hex lease>`, lowest create revision leads: Go's `concurrency.Election`, `etcdctl elect`, `etcdctl lock`. */
 export class QueueLayout implements Layout {
   readonly succession = "fifo";
-  readonly namesHeirs = true;
+  readonly honours: readonly Wish[] = ["heir", "stand-back"];
   readonly #keys: Keys;
 
   constructor(keys: Keys) {
@@ -173,7 +174,7 @@ export class QueueLayout implements Layout {
 /** One key, created if absent, under a lease, as hand-written programs do. The fastest candidate leads next. */
 export class KeyLayout implements Layout {
   readonly succession = "unordered";
-  readonly namesHeirs = false;
+  readonly honours: readonly Wish[] = ["stand-back"];
   readonly #keys: Keys;
 
   constructor(keys: Keys) {

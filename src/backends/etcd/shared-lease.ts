@@ -58,7 +58,7 @@ export class SharedLease implements Session {
     this.#followers = new SessionFollowers({
       ...{ clock: options.clock, ttlMs: options.ttlMs },
       candidates: () => this.#candidateKeys,
-      extendedAt: () => this.#extension.asked.now,
+      extendedAt: () => this.extension.asked.now,
       expired: (candidateKey) => this.#abandon(candidateKey),
     });
     this.transactions = new CombinedTransactions(options.client, options.clock);

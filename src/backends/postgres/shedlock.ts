@@ -34,6 +34,7 @@ export const SHEDLOCK_GUARANTEES: Guarantees = {
   expiry: "store",
   token: "record",
   succession: "unordered",
+  honours: [], // its rows have no place for it
   ttl: { minMs: 500, stepMs: 1 },
 };
 

@@ -29,8 +29,11 @@ export interface RedisParts {
   readonly quarantine: boolean;
 }
 
-/** Locks of others take no tokens, and a lock that is gone is forgotten: a resource cannot rely on a number. */
-const UNFENCED: Guarantees = { ...GUARANTEES, token: "unfenced" };
+/**
+ * Locks of others take no tokens, and a lock that is gone is forgotten: a resource cannot rely on a number, and
+ * there is no place for an heir.
+ */
+const UNFENCED: Guarantees = { ...GUARANTEES, token: "unfenced", honours: ["stand-back"] };
 
 export function redisBackendOn(parts: RedisParts): BackendWithRecords {
   const { driver, clock, layout, prefix } = parts;

@@ -22,6 +22,7 @@ export class Child {
   readonly #soon: Soon;
   #news: (() => void)[] = [];
   #hello = false;
+  #candidate: string | undefined;
   #over = false;
   #leading: bigint | undefined;
 
@@ -39,6 +40,11 @@ export class Child {
       this.#over = true;
       this.#tell();
     });
+  }
+
+  /** Its id, once it has said hello. */
+  get candidate(): string | undefined {
+    return this.#candidate;
   }
 
   /** The token it leads with now, by its own word. */
@@ -77,8 +83,14 @@ export class Child {
   }
 
   #take(line: string): void {
-    const event = JSON.parse(line) as { ev: string; token?: string; from?: string; to?: string };
-    if (event.ev === "hello") this.#hello = true;
+    const event = JSON.parse(line) as {
+      ev: string;
+      inc?: string;
+      token?: string;
+      from?: string;
+      to?: string;
+    };
+    if (event.ev === "hello") [this.#hello, this.#candidate] = [true, event.inc];
     if (event.ev === "leading") this.#leading = BigInt(event.token!);
     if (event.ev === "stopped" && this.#leading === BigInt(event.token!)) this.#leading = undefined;
     if (event.ev === "span") this.#claim(BigInt(event.token!), BigInt(event.from!), BigInt(event.to!));

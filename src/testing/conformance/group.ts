@@ -1,4 +1,5 @@
 /** Tests are data: a group for each promise, a case for each way to break it. */
+import type { Wish } from "../../seam/backend.js";
 import type { Faults } from "./faults.js";
 import type { Stage } from "./stage.js";
 
@@ -7,6 +8,8 @@ export type Need = Exclude<keyof Faults, "heal"> | "child";
 
 export interface Case {
   readonly name: string;
+  /** What the backend has to honour; one that declares that it does not is excused by a skip. */
+  readonly wishes?: readonly Wish[];
   readonly needs?: readonly Need[];
   run(stage: Stage): Promise<void>;
 }

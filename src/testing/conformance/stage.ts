@@ -19,6 +19,7 @@ import { DateJump } from "./dates.js";
 import type { Faults } from "./faults.js";
 import { Follower } from "./follower.js";
 import type { ConformanceOptions } from "./options.js";
+import { printer } from "./print.js";
 
 /** "Soon", on a machine that is busy with other things. */
 const PATIENCE_MS = 10_000;
@@ -44,6 +45,11 @@ export class Stage {
     this.rounds = options.rounds ?? 20;
     this.soonMs = options.patienceMs ?? PATIENCE_MS;
     setMaxListeners(0, this.#over.signal); // many calls of one test share it
+  }
+
+  /** Whether a test, by its group and name, is skipped for this backend. */
+  skips(group: string, name: string): boolean {
+    return (this.#options.skips ?? []).some(({ test }) => test === group || test === `${group}: ${name}`);
   }
 
   /** Aborts when the test is over. */
@@ -99,8 +105,7 @@ export class Stage {
       candidate: `candidate-${systemClock.uniqueId()}`,
       value: "somewhere",
       ttlMs: this.ttlMs(backend),
-      retryMs: RETRY_MS,
-      attemptMs: ATTEMPT_MS,
+      ...{ retryMs: RETRY_MS, attemptMs: ATTEMPT_MS },
       ...changes,
     };
   }
@@ -292,9 +297,4 @@ export class Stage {
     await all("closing a backend", this.#backends, (backend) => backend[Symbol.asyncDispose]());
     return cleanUp.problems;
   }
-}
-
-/** Where skips and warnings go. */
-export function printer({ print }: Pick<ConformanceOptions, "print">): (line: string) => void {
-  return print ?? ((line) => void process.stderr.write(`${line}\n`));
 }

@@ -6,7 +6,8 @@ import { ConformanceFailure, Inconclusive } from "./check.js";
 import { groups } from "./groups/index.js";
 import type { ConformanceOptions } from "./options.js";
 import type { Case } from "./group.js";
-import { printer, Stage } from "./stage.js";
+import { printer } from "./print.js";
+import { Stage } from "./stage.js";
 
 /** Bounds are generous: what is asserted is that things happen, and in order, not that the machine is fast. */
 const CASE_TIMEOUT_MS = 120_000;

@@ -2,6 +2,7 @@
 import { resolveTiming } from "../../../law/timing.js";
 import { check, show } from "../check.js";
 import type { Group } from "../group.js";
+import { heirs, honours, WISHES } from "./heirs.js";
 
 const WORDS = {
   exclusion: ["linearizable", "single-primary", "best-effort"],
@@ -28,6 +29,11 @@ export const guarantees: Group = {
             `guarantees.${field} is ${show(word)}; it must be one of ${words.join(", ")}`,
           );
         }
+        for (const wish of guarantees.honours ?? [])
+          check(
+            WISHES.includes(wish),
+            `guarantees.honours has ${show(wish)}; known are ${WISHES.join(", ")}`,
+          );
         const { minMs, stepMs } = guarantees.ttl;
         check(Number.isFinite(minMs) && minMs >= 1 && minMs <= 60_000, `guarantees.ttl.minMs is ${minMs}`);
         check(
@@ -48,6 +54,26 @@ export const guarantees: Group = {
           show(a!.guarantees) === show(b!.guarantees) && a!.name === b!.name,
           "two backends of one store declare different things",
         );
+      },
+    },
+    {
+      name: "and a wish about who leads next is skipped only where it is declared not to be honoured",
+      async run(stage) {
+        const { guarantees } = await stage.open();
+        for (const { name, wishes = [] } of heirs.cases) {
+          if (wishes.length === 0) continue;
+          const title = `${heirs.name}: ${name}`;
+          const ignored = wishes.find((wish) => !honours(guarantees, wish));
+          const skipped = stage.skips(heirs.name, name);
+          check(
+            ignored === undefined || skipped,
+            `guarantees.honours leaves "${ignored}" out: list "${title}" in skips, with the reason`,
+          );
+          check(
+            ignored !== undefined || !skipped,
+            `"${title}" is skipped, but guarantees.honours has ${wishes.join(" and ")}: leave one of them out`,
+          );
+        }
       },
     },
     {

@@ -11,6 +11,7 @@ import { elections } from "./election.js";
 import { expiry } from "./expiry.js";
 import { grant } from "./grant.js";
 import { guarantees } from "./guarantees.js";
+import { heirs } from "./heirs.js";
 import { listing } from "./listing.js";
 import { lost } from "./lost.js";
 import { names } from "./names.js";
@@ -30,6 +31,7 @@ export const groups: readonly Group[] = [
   tokens,
   release,
   claims,
+  heirs,
   abort,
   cancel,
   expiry,

@@ -1,10 +1,14 @@
 /** Candidates as real processes, really killed and really stopped. */
-import { check, equal } from "../check.js";
+import { check, equal, present } from "../check.js";
 import type { Child } from "../child.js";
 import type { Group } from "../group.js";
+import { LineUp } from "../line-up.js";
 import type { Stage } from "../stage.js";
+import { checkHeirThatIsMissing } from "./heirs.js";
 
 const SLACK_MS = 20_000;
+/** A process that has said hello stands after so long. */
+const JOINED_MS = 1_000;
 
 async function start(
   stage: Stage,
@@ -70,6 +74,18 @@ async function killed(stage: Stage): Promise<void> {
   checkApart(children);
 }
 
+/** It has stood behind the others, and dies without a word. */
+async function deadHeir(stage: Stage): Promise<void> {
+  const lineUp = new LineUp(stage);
+  await checkHeirThatIsMissing(stage, lineUp, async () => {
+    const child = stage.child(lineUp.election, stage.ttlMs(await stage.open(), 5_000));
+    await child.started();
+    await stage.pause(JOINED_MS);
+    await child.kill();
+    return present(child.candidate, "the child's id");
+  });
+}
+
 export const processes: Group = {
   name: "real processes",
   cases: [
@@ -77,6 +93,11 @@ export const processes: Group = {
       name: "a leader that is stopped is replaced, and knows it when it goes on",
       needs: ["child"],
       run: stopped,
+    },
+    {
+      name: "an heir that was killed is waited for no longer than was asked",
+      needs: ["child"],
+      run: deadHeir,
     },
     { name: "a leader that is killed is replaced", needs: ["child"], run: killed },
     {
