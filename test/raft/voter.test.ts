@@ -139,6 +139,13 @@ describe("rule 2: one vote per term", () => {
     expect(beat(v, 2n ** 53n, B, 10).answer).toMatchObject({ yes: false, why: "ahead", term: 100n });
     expect(vote(v, 101n, B, 10).answer.yes).toBe(true);
   });
+
+  it("is given above the seed, however far ahead the clock was that it came from", () => {
+    const seed = 20n * FAR_AHEAD;
+    const v = new Voter({ records: [], floor: 0n, seed, startedAt: 0 });
+    expect(vote(v, seed + FAR_AHEAD + 1n, A, 0).answer).toMatchObject({ yes: false, why: "ahead" });
+    expect(vote(v, seed + 1n, A, 0).answer.yes).toBe(true);
+  });
 });
 
 describe("rule 3: whom it acknowledges", () => {

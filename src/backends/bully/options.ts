@@ -1,10 +1,10 @@
 /** What can be said about peers, in code or by a URL, and what of it is refused. */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { describe, invalid } from "../../kit/errors.js";
+import { invalid } from "../../kit/errors.js";
 import type { Clock } from "../../seam/clock.js";
 import type { Address, Peer } from "../raft/address.js";
 import { addressText, isLoopback, listText, parseAddress, parsePeer } from "../raft/address.js";
+import { sharedKey, SHORTEST_KEY } from "../raft/key.js";
 
 /** How a process takes part in Bully elections. */
 export interface BullyOptions {
@@ -47,7 +47,6 @@ export interface BullyConfig {
   readonly preempt: boolean;
 }
 
-const SHORTEST_KEY = 32;
 const KEY_VARIABLE = "CONCLAVE_BULLY_KEY";
 const MOST_PEERS = 50;
 
@@ -109,28 +108,15 @@ function compare(a: string, b: string): number {
 }
 
 function secretOf(options: BullyOptions, addresses: readonly Address[], env: NodeJS.ProcessEnv): Buffer {
-  const given = options.key ?? (options.keyFile === undefined ? env[KEY_VARIABLE] : readKey(options.keyFile));
-  if (given !== undefined) {
-    const key = Buffer.from(typeof given === "string" ? given.trim() : given);
-    if (key.length >= SHORTEST_KEY) return key;
-    throw invalid(
-      `the shared key has ${key.length} bytes; use at least ${SHORTEST_KEY}, for example: openssl rand -hex 32`,
-    );
-  }
+  const { key, keyFile } = options;
+  const given = sharedKey({ key, keyFile, variable: env[KEY_VARIABLE] });
+  if (given !== undefined) return given;
   const outside = addresses.find(({ host }) => !isLoopback(host));
   if (options.insecure !== true || outside !== undefined)
     throw invalid(
       `peers need a shared key: pass key-file=… (at least ${SHORTEST_KEY} bytes, for example from: openssl rand -hex 32), or set ${KEY_VARIABLE}; insecure=true works without, if all addresses are of this machine`,
     );
   return createHash("sha256").update("conclave bully without a key").digest();
-}
-
-function readKey(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw invalid(`the key file cannot be read: ${describe(error)}`);
-  }
 }
 
 const TEXTS = ["self", "key-file", "bind", "dir"] as const;

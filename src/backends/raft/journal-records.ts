@@ -90,6 +90,13 @@ function hasFrameAfter(buffer: Buffer, from: number): boolean {
   return false;
 }
 
+/** The last record of each election counts. */
+export function lastVotes(records: readonly JournalRecord[]): readonly VoteRecord[] {
+  const votes = new Map<string, VoteRecord>();
+  for (const record of records) if (record.kind === "vote") votes.set(record.election, record);
+  return [...votes.values()];
+}
+
 /** Fields of a record as JSON can hold them. */
 type Packed = Record<string, unknown>;
 

@@ -64,6 +64,7 @@ export class DiskJournal implements Journal {
     try {
       await this.#disk.replace(bytes.subarray(0, goodBytes));
     } catch (cause) {
+      if (cause instanceof ConclaveError) throw cause;
       throw new ConclaveError(
         "unavailable",
         `the journal could not be written, so this voter does not start: ${describe(cause)}`,

@@ -1,26 +1,49 @@
-/** The journal's file: `journal` in a directory of its own, which one process has at a time. */
+/**
+ * The journal's file: `journal` in a directory of its own. Two processes on one
+ * directory would forget each other's votes. So a process that starts puts a new
+ * file in place and then looks whether the old one has grown since it was read;
+ * and whoever writes looks afterwards whether its file is still the one in place.
+ * Of two processes at least one sees the other before it answers anybody.
+ */
 import type { FileHandle } from "node:fs/promises";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { ConclaveError } from "../../kit/errors.js";
 import { errnoOf, syncDirectory } from "../../files/numbered-links.js";
 import type { JournalDisk } from "./journal.js";
 
 const PRIVATE = 0o600;
+const DRAFT = /^journal\..*new$/;
+
+/** The file that this process writes to, and by what it is known. */
+interface InPlace {
+  readonly handle: FileHandle;
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
 
 export class NodeJournalDisk implements JournalDisk {
   readonly #directory: string;
   readonly #path: string;
-  #file: FileHandle | undefined;
+  readonly #draft: string;
+  #file: InPlace | undefined;
+  /** What was found at the start, and how long it was then. */
+  #found: { readonly file: FileHandle; readonly bytes: number } | undefined;
 
-  constructor(directory: string) {
+  /** `draft`: what a file is called until it is put in place; another name in each process. */
+  constructor(directory: string, draft: string) {
     this.#directory = directory;
     this.#path = join(directory, "journal");
+    this.#draft = join(directory, draft);
   }
 
   async load(): Promise<Uint8Array | null> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     try {
-      return await readFile(this.#path);
+      const file = await open(this.#path, "r");
+      const bytes = await file.readFile();
+      this.#found = { file, bytes: bytes.length };
+      return bytes;
     } catch (error) {
       if (errnoOf(error) === "ENOENT") return null;
       throw error;
@@ -29,29 +52,60 @@ export class NodeJournalDisk implements JournalDisk {
 
   async append(bytes: Uint8Array): Promise<void> {
     if (this.#file === undefined) return this.replace(bytes);
-    await writeAll(this.#file, bytes);
-    await this.#file.datasync();
+    await writeAll(this.#file.handle, bytes);
+    await this.#file.handle.datasync();
+    await this.#checkInPlace(this.#file);
   }
 
   async replace(bytes: Uint8Array): Promise<void> {
-    const temporary = `${this.#path}.new`;
-    const file = await open(temporary, "w", PRIVATE);
+    if (this.#file !== undefined) await this.#checkInPlace(this.#file);
+    const handle = await open(this.#draft, "w", PRIVATE);
     try {
-      await writeAll(file, bytes);
-      await file.sync();
-      await rename(temporary, this.#path);
+      await writeAll(handle, bytes);
+      await handle.sync();
+      const { dev, ino } = await handle.stat({ bigint: true });
+      await rename(this.#draft, this.#path);
       await syncDirectory(this.#directory);
+      await this.#checkFound();
+      await this.#checkInPlace({ handle, dev, ino });
+      await this.#file?.handle.close();
+      this.#file = { handle, dev, ino };
     } catch (error) {
-      await file.close().catch(() => {});
+      await handle.close().catch(() => {});
       throw error;
     }
-    await this.#file?.close();
-    this.#file = file;
   }
 
   async close(): Promise<void> {
-    await this.#file?.close();
-    this.#file = undefined;
+    await this.#found?.file.close();
+    await this.#file?.handle.close();
+    this.#found = this.#file = undefined;
+  }
+
+  /** Nobody wrote to the old file after it was read. And drafts that a crash has left are of no use any more. */
+  async #checkFound(): Promise<void> {
+    const found = this.#found;
+    if (found === undefined) return;
+    this.#found = undefined;
+    try {
+      if ((await found.file.stat()).size !== found.bytes) throw this.#shared();
+    } finally {
+      await found.file.close();
+    }
+    for (const name of await readdir(this.#directory))
+      if (DRAFT.test(name)) await unlink(join(this.#directory, name)).catch(() => {});
+  }
+
+  async #checkInPlace({ dev, ino }: InPlace): Promise<void> {
+    const there = await stat(this.#path, { bigint: true }).catch(() => undefined);
+    if (ino !== there?.ino || dev !== there.dev) throw this.#shared();
+  }
+
+  #shared(): ConclaveError {
+    return new ConclaveError(
+      "conflict",
+      `another process writes to ${this.#path}, or has removed it; each voter needs a directory of its own, and each directory one process`,
+    );
   }
 }
 

@@ -7,6 +7,7 @@ import type { Clock } from "../../seam/clock.js";
 import type { Address } from "./address.js";
 import { DiskJournal } from "./journal.js";
 import type { JournalDisk } from "./journal.js";
+import { lastVotes } from "./journal-records.js";
 import type { JournalRecord, StartRecord } from "./journal-records.js";
 import { beginning } from "./join.js";
 import type { Beginning } from "./join.js";
@@ -18,6 +19,7 @@ import { Acceptor, Proposer } from "./register.js";
 import type { RegisterRequest } from "./register.js";
 import { decodeRequest, encode } from "./transport/wire.js";
 import type { Answer, Request } from "./transport/wire.js";
+import { twinsOf } from "./transport/lives.js";
 import { Door } from "./transport/server.js";
 import { unfitAnswer } from "./unfit-answer.js";
 import { Voter } from "./voter.js";
@@ -63,6 +65,8 @@ export class RaftNode {
   #birth: string | undefined;
   /** Why it takes no part, if it does not. */
   #unfit: string | undefined = "this voter is starting";
+  /** Why it never will in this process. */
+  #twin: string | undefined;
   #joining: Promise<void> | undefined;
 
   constructor(options: NodeOptions) {
@@ -72,6 +76,9 @@ export class RaftNode {
     this.#journal = new DiskJournal(disk, (error) => {
       this.#unfit = describe(error);
       log(`voter "${self}": ${this.#unfit}`);
+    });
+    peering.own.lives?.onTwin(() => {
+      if (this.#twin === undefined) log(`voter "${self}": ${(this.#twin = twinsOf(self))}`);
     });
     this.#door = options.door ?? this.#openDoor();
     const acceptors = {
@@ -134,7 +141,7 @@ export class RaftNode {
 
   /** Whether it takes part; if not, why. */
   get unfit(): string | undefined {
-    return this.#unfit;
+    return this.#twin ?? this.#unfit;
   }
 
   elections(): string[] {
@@ -147,7 +154,7 @@ export class RaftNode {
     const answer = await this.#decide(request, gone);
     // Every answer tells of what must not be forgotten: it waits for all records so far.
     if (!this.#journal.quiet) await this.#journal.settled().catch(() => {});
-    return this.#unfit === undefined || request.kind === "state" ? answer : unfitAnswer(request, this.#unfit);
+    return this.unfit === undefined || request.kind === "state" ? answer : unfitAnswer(request, this.unfit);
   }
 
   async close(): Promise<void> {
@@ -162,8 +169,7 @@ export class RaftNode {
   async #decide(request: Request, gone: Stop): Promise<Answer> {
     if (request.kind === "state") return this.#state(request);
     const past = this.#past;
-    if (past === undefined || this.#unfit !== undefined)
-      return unfitAnswer(request, this.#unfit ?? "starting");
+    if (past === undefined || this.unfit !== undefined) return unfitAnswer(request, this.unfit ?? "starting");
     const now = { now: this.#options.clock.now(), wall: this.#options.clock.wall() };
     switch (request.kind) {
       case "prevote":
@@ -280,19 +286,12 @@ export class RaftNode {
 
   #state(request: StateRequest): StateAnswer {
     const past = this.#past;
-    const broken = past === undefined ? this.#birth === undefined : this.#unfit !== undefined;
+    const begins = past === undefined && this.#birth !== undefined && this.#twin === undefined;
     return statePage(request, {
       birth: this.#birth ?? "",
       past,
       wall: this.#options.clock.wall(),
-      unfit: broken ? (this.#unfit ?? "it is starting") : undefined,
+      unfit: begins ? undefined : this.unfit,
     });
   }
-}
-
-/** The last record of each election counts. */
-function lastVotes(records: readonly JournalRecord[]): Beginning["votes"] {
-  const votes = new Map<string, Beginning["votes"][number]>();
-  for (const record of records) if (record.kind === "vote") votes.set(record.election, record);
-  return [...votes.values()];
 }

@@ -1,8 +1,7 @@
 /** What can be said about a cluster, in code or by a URL, and what of it is refused. */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { describe, invalid } from "../../kit/errors.js";
+import { invalid } from "../../kit/errors.js";
 import type { Clock } from "../../seam/clock.js";
 import type { Address, Peer } from "./address.js";
 import {
@@ -14,6 +13,7 @@ import {
   parseAddress,
   parsePeer,
 } from "./address.js";
+import { sharedKey, SHORTEST_KEY } from "./key.js";
 
 /** How a process takes part in elections among peers. */
 export interface RaftOptions {
@@ -50,7 +50,6 @@ export interface RaftConfig {
   readonly secret: Buffer;
 }
 
-const SHORTEST_KEY = 32;
 const KEY_VARIABLE = "CONCLAVE_RAFT_KEY";
 
 export function checkOptions(options: RaftOptions, env: NodeJS.ProcessEnv = process.env): RaftConfig {
@@ -84,7 +83,8 @@ export function checkOptions(options: RaftOptions, env: NodeJS.ProcessEnv = proc
 }
 
 function secretOf(options: RaftOptions, addresses: readonly Address[], env: NodeJS.ProcessEnv): Buffer {
-  const given = options.key ?? (options.keyFile === undefined ? env[KEY_VARIABLE] : readKey(options.keyFile));
+  const { key, keyFile } = options;
+  const given = sharedKey({ key, keyFile, variable: env[KEY_VARIABLE] });
   if (given === undefined) {
     if (options.insecure !== true)
       throw invalid(
@@ -97,20 +97,7 @@ function secretOf(options: RaftOptions, addresses: readonly Address[], env: Node
       );
     return createHash("sha256").update("conclave raft without a key").digest();
   }
-  const key = Buffer.from(typeof given === "string" ? given.trim() : given);
-  if (key.length < SHORTEST_KEY)
-    throw invalid(
-      `the shared key has ${key.length} bytes; use at least ${SHORTEST_KEY}, for example the output of: openssl rand -hex 32`,
-    );
-  return key;
-}
-
-function readKey(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw invalid(`the key file cannot be read: ${describe(error)}`);
-  }
+  return given;
 }
 
 const PARAMETERS = ["self", "dir", "key-file", "bind", "insecure"] as const;

@@ -5,6 +5,7 @@ import { NodeJournalDisk } from "./node-disk.js";
 import { RaftNode } from "./node.js";
 import type { RaftConfig } from "./options.js";
 import { Peering } from "./peering.js";
+import { Lives } from "./transport/lives.js";
 
 /** A share of a voter. */
 export interface SharedNode {
@@ -39,9 +40,11 @@ export async function nodeOf(
   if (found !== undefined && found.identity !== identity)
     throw invalid(`${dir} is the directory of another voter of this process; each voter needs its own`);
   if (found === undefined) {
-    const own = { name: self.name, voter: true, cluster, list, secret };
+    const lives = new Lives(clock.uniqueId());
+    const own = { name: self.name, voter: true, cluster, list, secret, lives };
     const peering = new Peering({ own, peers, dial, clock });
-    const node = new RaftNode({ self: self.name, bind, disk: new NodeJournalDisk(dir), peering, clock, log });
+    const disk = new NodeJournalDisk(dir, `journal.${clock.uniqueId()}.new`);
+    const node = new RaftNode({ self: self.name, bind, disk, peering, clock, log });
     found = { identity, node, peering, started: node.start(), users: 0 };
     running.set(dir, found);
   }

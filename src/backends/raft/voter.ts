@@ -238,9 +238,9 @@ export class Voter {
   }
 
   #isAhead(term: bigint, state: VoterState, { wall }: Now): boolean {
-    const own = this.#term(state);
     const clock = BigInt(Math.max(0, Math.floor(wall)));
-    return term > (own > clock ? own : clock) + FAR_AHEAD;
+    // Terms begin above the seed, which was the clock of another voter, perhaps a wrong one.
+    return [this.#term(state), this.#seed, clock].every((known) => term > known + FAR_AHEAD);
   }
 
   #term(state: VoterState): bigint {

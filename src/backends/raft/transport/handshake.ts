@@ -2,6 +2,8 @@
 import type { Clock } from "../../../seam/clock.js";
 import { FRAME, FrameError, openPlain, plain, sealsOf } from "./frames.js";
 import type { Seal } from "./frames.js";
+import { twinsOf } from "./lives.js";
+import type { Lives } from "./lives.js";
 
 /** What one side is, and expects of the other. */
 export interface Identity {
@@ -14,6 +16,8 @@ export interface Identity {
   readonly list: string;
   /** The shared key, or what stands for it. */
   readonly secret: Buffer;
+  /** Of a voter: how it finds out that another process has its name. */
+  readonly lives?: Lives | undefined;
 }
 
 /** Both directions, ready to be used. */
@@ -22,6 +26,8 @@ export interface Keyed {
   readonly in: Seal;
   readonly peer: string;
   readonly voter: boolean;
+  /** Which start of a voter this is, if it says so. */
+  readonly life?: string | undefined;
 }
 
 export type Step =
@@ -48,6 +54,22 @@ function parse(body: Buffer): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
+/** What both say once they can seal it. */
+function introduction({ cluster, list, lives }: Identity, twin = false): Buffer {
+  return Buffer.from(
+    JSON.stringify({ cluster, list, ...(lives && { life: lives.own }), ...(twin && { twin }) }),
+  );
+}
+
+function lifeOf({ life }: Record<string, unknown>): string | undefined {
+  return typeof life === "string" && life.length <= LONGEST_NAME ? life : undefined;
+}
+
+/** Whether a voter that was asked for its proof at that moment is the only one of its name, as far as is known. */
+function isAlone({ lives }: Identity, name: string, life: string | undefined, asked: number): boolean {
+  return lives === undefined || life === undefined || lives.meet(name, life, asked);
+}
+
 function helloOf(body: Buffer): Hello {
   const { name, voter, to, nonce } = parse(body);
   const short = (value: unknown): value is string =>
@@ -62,11 +84,13 @@ export class Caller {
   readonly #own: Identity;
   readonly #to: string;
   readonly #nonce: string;
+  readonly #asked: number;
   #seals: { out: Seal; in: Seal } | undefined;
 
   constructor(own: Identity, to: string, clock: Clock) {
     this.#own = own;
     this.#to = to;
+    this.#asked = own.lives?.moment() ?? 0;
     this.#nonce = nonceOf(clock);
   }
 
@@ -85,7 +109,7 @@ export class Caller {
         };
       const seals = sealsOf({ secret, nonces: [this.#nonce, hello.nonce], names: [name, this.#to] });
       this.#seals = { out: seals.caller, in: seals.callee };
-      return { send: this.#seals.out.close(FRAME.auth, Buffer.from(JSON.stringify({ cluster, list }))) };
+      return { send: this.#seals.out.close(FRAME.auth, introduction(this.#own)) };
     }
     const { body } = this.#seals.in.open(frame);
     const answer = parse(body);
@@ -93,7 +117,13 @@ export class Caller {
       return {
         refused: `voter "${this.#to}" has another list of voters: ${String(answer["list"])}; this process has ${list}. All must have the same list`,
       };
-    return { keyed: { ...this.#seals, peer: this.#to, voter: true } };
+    if (answer["twin"] === true) {
+      this.#own.lives?.meetTwin();
+      return { refused: twinsOf(name) };
+    }
+    const life = lifeOf(answer);
+    if (!isAlone(this.#own, this.#to, life, this.#asked)) return { refused: twinsOf(this.#to) };
+    return { keyed: { ...this.#seals, peer: this.#to, voter: true, life } };
   }
 }
 
@@ -102,12 +132,14 @@ export class Callee {
   readonly #own: Identity;
   readonly #voters: ReadonlySet<string>;
   readonly #nonce: string;
+  readonly #asked: number;
   #hello: Hello | undefined;
   #seals: { out: Seal; in: Seal } | undefined;
 
   constructor(own: Identity, voters: ReadonlySet<string>, clock: Clock) {
     this.#own = own;
     this.#voters = voters;
+    this.#asked = own.lives?.moment() ?? 0;
     this.#nonce = nonceOf(clock);
   }
 
@@ -124,12 +156,17 @@ export class Callee {
       return { send: plain(FRAME.hello, Buffer.from(JSON.stringify(greeting))) };
     }
     const asked = parse(this.#seals.in.open(frame).body);
-    const send = this.#seals.out.close(FRAME.auth, Buffer.from(JSON.stringify({ cluster, list })));
-    if (asked["cluster"] !== cluster)
+    const { name: peer, voter } = this.#hello;
+    const life = lifeOf(asked);
+    const sameList = asked["cluster"] === cluster;
+    const twin = sameList && voter && !isAlone(this.#own, peer, life, this.#asked);
+    const send = this.#seals.out.close(FRAME.auth, introduction(this.#own, twin));
+    if (!sameList)
       return {
         send,
-        refused: `"${this.#hello.name}" has another list of voters: ${String(asked["list"])}; this voter has ${list}`,
+        refused: `"${peer}" has another list of voters: ${String(asked["list"])}; this voter has ${list}`,
       };
-    return { send, keyed: { ...this.#seals, peer: this.#hello.name, voter: this.#hello.voter } };
+    if (twin) return { send, refused: twinsOf(peer) };
+    return { send, keyed: { ...this.#seals, peer, voter, life } };
   }
 }

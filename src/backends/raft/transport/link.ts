@@ -54,6 +54,10 @@ export class Link {
     this.#to = to;
     this.#address = address;
     this.#clock = clock;
+    own.lives?.onNewer((name, life) => {
+      if (name === to && this.#open?.keyed !== undefined && this.#open.keyed.life !== life)
+        this.#broken(this.#unavailable("it is there as another process"));
+    });
   }
 
   get connected(): boolean {

@@ -14,6 +14,7 @@ import type { Identity, Keyed } from "./handshake.js";
 const TICK_MS = 1_000;
 const GREETING_TICKS = 4;
 const SILENT_TICKS = 15;
+const SAID_TICKS = 60;
 /** Connections that have not shown the key, and those that have. */
 const MOST_STRANGERS = 64;
 const MOST_CONNECTIONS = 2_000;
@@ -46,10 +47,16 @@ export class Door {
   readonly #connections = new Set<Connection>();
   #tick: Timer | undefined;
   #strangers = 0;
+  /** Refusals that were logged, and for how long they are not logged again. */
+  readonly #said = new Map<string, number>();
 
   constructor(parts: Doorkeeping) {
     this.#parts = parts;
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+    parts.own.lives?.onNewer((name, life) => {
+      for (const { socket, keyed } of this.#connections)
+        if (keyed?.peer === name && keyed.life !== life) socket.destroy();
+    });
   }
 
   async listen({ host, port }: Address): Promise<void> {
@@ -115,13 +122,19 @@ export class Door {
     const step = connection.callee.take(frame);
     if (step.send !== undefined) connection.socket.write(step.send);
     if ("refused" in step) {
-      this.#parts.log(printable(step.refused));
+      this.#refused(printable(step.refused));
       connection.socket.end();
     } else if ("keyed" in step) {
       connection.keyed = step.keyed;
       connection.ticks = 0;
       this.#strangers--;
     }
+  }
+
+  /** Whoever is refused comes back every second. */
+  #refused(why: string): void {
+    if (!this.#said.has(why)) this.#parts.log(why);
+    this.#said.set(why, SAID_TICKS);
   }
 
   #take(connection: Connection, keyed: Keyed, frame: Buffer): void {
@@ -158,6 +171,9 @@ export class Door {
     for (const { socket, keyed, ticks } of this.#connections)
       if (ticks >= (keyed === undefined ? GREETING_TICKS : SILENT_TICKS)) socket.destroy();
     for (const connection of this.#connections) connection.ticks++;
+    for (const [why, ticks] of this.#said)
+      if (ticks > 0) this.#said.set(why, ticks - 1);
+      else this.#said.delete(why);
     this.#tick = this.#parts.clock.after(TICK_MS, () => this.#sweep());
   }
 }
