@@ -37,9 +37,9 @@ interface RunOptions extends StoreOptions, CandidacyOptions, LastWillOptions, Me
 const HELP = `
 Examples:
   $ conclave run mailer --backend etcd://etcd-1:2379,etcd-2:2379 --id web-1
-  $ conclave run --backend file: --ttl 3s --work-every 1s --max-term 30s
-  $ conclave run mailer --lock-dir /var/lib/billing --log json
-  $ conclave run mailer --backend file: --try || echo "someone else leads"
+  $ conclave run --backend file: --ttl 3s --work-every 1s --max-term 30s       (one machine is meant)
+  $ conclave run mailer --lock-dir /var/lib/billing --log json                    (one machine is meant)
+  $ conclave run mailer --backend etcd://etcd-1:2379 --try || echo "someone else leads"
 
 Ctrl-C or SIGTERM stops the work, resigns and exits 0; a second one exits at once.
 Exit codes: 0 stopped on request; 2 bad usage; 3 the store could not be opened; 4 any other fault, or output was lost.

@@ -48,6 +48,11 @@ export class Network {
     return (index) => `${address(index)}:${CLIENT_PORT}`;
   }
 
+  /** Begins the command line of what shall run where the store is. */
+  get storeSide(): readonly string[] {
+    return ["nsenter", ...inside(this.#store)];
+  }
+
   /** Whether it succeeded. */
   etcdctl(...args: string[]): boolean {
     const env = { PATH: process.env["PATH"], ETCDCTL_API: "3" };
