@@ -8,6 +8,7 @@ import { RAFT_MUTANTS } from "./raft-mutants.js";
 import { SESSION_MUTANTS } from "./session-mutants.js";
 import { CONSUL_MUTANTS } from "./consul-mutants.js";
 import { STORE_CLOCK_MUTANTS } from "./store-clock-mutants.js";
+import { SUCCESSION_MUTANTS } from "./succession-mutants.js";
 import { TRANSFER_MUTANTS } from "./transfer-mutants.js";
 import { WILL_MUTANTS } from "./will-mutants.js";
 import type { Mutant } from "./mutants.js";
@@ -20,6 +21,7 @@ export const ALL_MUTANTS: readonly Mutant[] = [
   ...STORE_CLOCK_MUTANTS,
   ...WILL_MUTANTS,
   ...TRANSFER_MUTANTS,
+  ...SUCCESSION_MUTANTS,
   ...CONSUL_MUTANTS,
   ...RAFT_MUTANTS,
   ...CANDIDACY_MUTANTS,

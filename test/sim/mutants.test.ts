@@ -15,6 +15,9 @@ const SEEDS = 150;
 const QUICK = [
   "no margin",
   "held is a flag set by a timer",
+  "what nobody follows any more is removed at once",
+  "an heir is ignored: etcd",
+  "a higher priority takes over at once",
   "cron: no claim",
   "cron: claim after run",
   "cron: instant from the local clock",

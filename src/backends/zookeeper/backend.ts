@@ -152,7 +152,7 @@ export class ZooKeeperBackend implements BackendWithRecords {
     return observeLeader(
       {
         ...{ clock: this.#clock, layout: this.#layout, paths: this.#paths },
-        parent: this.#paths.election(election),
+        ...{ election, parent: this.#paths.election(election) },
         floor: this.#floorOf(election),
         connected: (limits) => this.#connected(limits),
       },

@@ -7,6 +7,7 @@ import type { CandidateNode } from "./candidate-node.js";
 import { clearTheWay, type HandOver, removeNote } from "./clear-the-way.js";
 import { ERRNO, isErrno } from "./client/errors.js";
 import { encodeNode } from "./node-data.js";
+import { PublishedValue } from "./published-value.js";
 import type { SharedSession } from "./shared-session.js";
 
 const ANY_VERSION = -1;
@@ -19,10 +20,12 @@ export class ZooKeeperHold implements Hold {
   readonly #shared: SharedSession;
   readonly #attemptMs: number;
   readonly #handOver: HandOver;
+  readonly #value: PublishedValue;
 
   constructor(handOver: HandOver, token: bigint, attemptMs: number) {
     const { node, shared } = handOver;
     this.#handOver = handOver;
+    this.#value = new PublishedValue(handOver);
     this.#node = node;
     this.#shared = shared;
     this.#attemptMs = attemptMs;
@@ -60,12 +63,16 @@ export class ZooKeeperHold implements Hold {
     const { path, candidate } = this.#node;
     const limits = { signal, limitMs: this.#attemptMs };
     const connection = await this.#shared.connected(limits);
+    if (this.#handOver.layout.valuesApart) {
+      const outcome = await this.#value.write(connection, value, limits);
+      if (outcome === "written") return this.#handOut(this.#shared.extension);
+      if (outcome === "lost") return this.#losing();
+    }
     try {
       await connection.setData(path!, encodeNode(candidate, value), ANY_VERSION, limits);
     } catch (error) {
       if (!isErrno(error, ERRNO.noNode)) throw error;
-      this.#node.lose("its node was deleted");
-      return "lost";
+      return this.#losing();
     }
     return this.#handOut(this.#shared.extension);
   }
@@ -78,6 +85,11 @@ export class ZooKeeperHold implements Hold {
     const noted = note === "kept" ? undefined : removeNote(this.#handOver, limits).catch(() => {});
     await this.#shared.vacate(this.#node, signal, this.#attemptMs);
     await noted;
+  }
+
+  #losing(): "lost" {
+    this.#node.lose("its node was deleted");
+    return "lost";
   }
 
   get #gone(): boolean {

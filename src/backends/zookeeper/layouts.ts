@@ -16,6 +16,8 @@ export interface Layout {
   readonly pattern: RegExp;
   /** Whether parents are containers, which the server removes when they are empty. */
   readonly containers: boolean;
+  /** Whether others overlook the end of a leader whose node was written to. */
+  readonly valuesApart: boolean;
 }
 
 function dashed(uuid: string): string {
@@ -28,18 +30,21 @@ const LAYOUTS: Record<ZooKeeperLayout, Layout> = {
     prefix: (uuid) => `_c_${dashed(uuid)}-latch-`,
     pattern: /^_c_[0-9a-f-]{32,36}-latch-(-?\d{9,10})$/,
     containers: true,
+    valuesApart: true,
   },
   "curator-lock": {
     name: "curator-lock",
     prefix: (uuid) => `_c_${dashed(uuid)}-lock-`,
     pattern: /^_c_[0-9a-f-]{32,36}-lock-(-?\d{9,10})$/,
     containers: true,
+    valuesApart: false,
   },
   kazoo: {
     name: "kazoo",
     prefix: (uuid) => `${uuid}__lock__`,
     pattern: /^[0-9a-f]{32}__lock__(-?\d{9,10})$/,
     containers: false,
+    valuesApart: false,
   },
 };
 

@@ -11,11 +11,13 @@ import { candidates, type Layout } from "./layouts.js";
 import { leaderFromNode } from "./node-data.js";
 import { assertRoot } from "./parents.js";
 import type { Paths } from "./paths.js";
+import { withPublished } from "./published-value.js";
 
 export interface ObserverContext {
   readonly clock: Clock;
   readonly layout: Layout;
   readonly paths: Paths;
+  readonly election: string;
   /** Node of the election. */
   readonly parent: string;
   /** What was shown before: lower tokens of the same history are old. */
@@ -55,7 +57,7 @@ export async function* observeLeader(
 }
 
 async function look(
-  { layout, paths, parent }: ObserverContext,
+  { layout, paths, parent, election }: ObserverContext,
   connection: ZooKeeperConnection,
   limits: CallLimits,
   wake: () => void,
@@ -70,7 +72,12 @@ async function look(
     }
     const [first] = candidates(layout, parent, children);
     if (first === undefined) return null;
-    const found = await connection.getData(`${parent}/${first.name}`, limits, wake);
-    if (found !== null) return leaderFromNode(first.name, found.data, found.stat.czxid);
+    const { name } = first;
+    const value = { connection, path: paths.value(election), name };
+    const [found, published] = await Promise.all([
+      connection.getData(`${parent}/${name}`, limits, wake),
+      layout.valuesApart ? withPublished(value, limits, wake) : {},
+    ]);
+    if (found !== null) return { ...leaderFromNode(name, found.data, found.stat.czxid), ...published };
   }
 }

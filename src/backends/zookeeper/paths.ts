@@ -56,6 +56,11 @@ export class Paths {
     return `${this.root}/${NEXT}/turn.${encodeWhole(name)}`;
   }
 
+  /** What the leader of this election has published, where its own node is not to be written to. */
+  value(name: string): string {
+    return `${this.root}/${NEXT}/value.${encodeWhole(name)}`;
+  }
+
   /** Name of the election whose node this is; `undefined` if it is none. */
   nameOf(path: string): string | undefined {
     const parts = path.slice(this.root.length + 1).split("/");

@@ -33,6 +33,7 @@ const MISHAPS: readonly [FaultKind, ...FaultKind[]] = [
   "cut",
   "stall",
   "loss",
+  "delay",
   "mute",
 ];
 const MOST_HANDOVERS = 6;
@@ -43,7 +44,7 @@ export const CALM = { first: 5, apart: 2.5, end: 13 } as const;
 const SETTLED = 17;
 const LONG_GONE = 5;
 /** Of the ttl: no message takes longer, in half of the cases, where it is said that handovers must succeed. */
-const NETWORK = 300;
+const NETWORK = 600;
 
 export function addSuccession(plan: Plan): Plan {
   const random = new Random(plan.seed, "succession");
@@ -93,7 +94,7 @@ function withHandovers(plan: Plan, random: Random): Plan {
     ...extended(plan, Array.from({ length: random.whole(3, MOST_HANDOVERS) }, handover).flat(), CALM.end),
     ...(standsBack && { standBackMs: Math.round(ttlMs * random.between(0.05, 0.5)) }),
     // A queue is put in order within half of the time for one request.
-    handovers: plan.latency.medianMs < ttlMs / NETWORK ? random.whole(2, 3) : 0,
+    handovers: plan.latency.medianMs < (ttlMs * plan.ttlShare) / NETWORK ? random.whole(2, 3) : 0,
   };
 }
 
