@@ -21,7 +21,6 @@ const MANY = 1_000;
 const IDLE_MS = 20_000;
 const CAS_MS = 5_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-const { signal } = new AbortController();
 
 async function* handover(cluster: RaftCluster): AsyncGenerator<Row> {
   const [a, b] = ["n1", "n2"].map(
@@ -138,6 +137,7 @@ async function* cas(cluster: RaftCluster): AsyncGenerator<Row> {
     let done = 0;
     await Promise.all(
       Array.from({ length: lanes }, async (_, lane) => {
+        const { signal } = new AbortController();
         let version: bigint | null = null;
         while (performance.now() < end) {
           const entry = await records.write(`cas-${lanes}-${lane}`, version, "text", { signal });

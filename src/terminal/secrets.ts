@@ -8,11 +8,13 @@ import { maskSecrets } from "../kit/secrets.js";
 import { decoded, isSecretParameter, maskUrls } from "../kit/urls.js";
 
 const known = new Set<string>();
+/** What stands before an @ in these URLs are names of peers. Their messages compare lists, and must show them. */
+const LISTS_PEERS = /^(?:raft|bully)$/i;
 
 /** Remembers the credentials of a backend URL, before anything else looks at it. */
 export function rememberSecrets(url: string): void {
-  for (const match of url.matchAll(/[a-z][a-z0-9+.-]*:\/\/(\S*)@/gi)) {
-    const userinfo = match[1]!;
+  for (const [, scheme = "", userinfo = ""] of url.matchAll(/([a-z][a-z0-9+.-]*):\/\/(\S*)@/gi)) {
+    if (LISTS_PEERS.test(scheme)) continue;
     rememberSecret(userinfo);
     const colon = userinfo.indexOf(":");
     // A lone user name is often a token.

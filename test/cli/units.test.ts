@@ -94,6 +94,13 @@ describe("secrets", () => {
     expect(redact("cannot read /etc/ssl/client.pem")).toBe("cannot read /etc/ssl/client.pem");
   });
 
+  it("do not include the names of peers", () => {
+    const list = "n1@127.0.0.1:7401,n2@127.0.0.1:7402,n3@127.0.0.1:7403";
+    rememberSecrets(`raft://${list}?self=n1`);
+    rememberSecrets(`bully://${list}`);
+    expect(redact(`this process has ${list}`)).toBe(`this process has ${list}`);
+  });
+
   it("are not part of a URL that is shown", () => {
     expect(showUrl("etcd://root:p?w@host:2379/prefix?token=x")).toBe("etcd://host:2379/prefix");
     expect(showUrl("etcd://root:pw@host:2379,other:2379/prefix?token=x")).toBe(

@@ -14,6 +14,7 @@ test("a record that a majority accepted survives the loss of one disk", async ()
     new Proposer({
       self,
       clock: systemClock,
+      seed: () => 1n,
       limitMs: 1_000,
       acceptors: {
         names,

@@ -11,7 +11,7 @@ import type { RaftOptions } from "../../src/backends/raft/index.js";
 import { checkOptions } from "../../src/backends/raft/options.js";
 import { systemClock } from "../../src/kit/clock.js";
 import type { Hold } from "../../src/seam/backend.js";
-import type { Clock } from "../../src/seam/clock.js";
+import { clockAhead } from "../support/clock-ahead.js";
 import { freePorts, KEY, RaftCluster } from "../support/raft-cluster.js";
 import { until } from "../support/until.js";
 
@@ -38,18 +38,6 @@ async function another(of: RaftCluster, self: string, more: Partial<RaftOptions>
 function win(backend: RaftBackend, candidate: string, ttlMs = 600): Promise<Hold | null> {
   const candidacy = { election: "e", candidate, value: "", ttlMs, retryMs: 50, attemptMs: 5_000 };
   return backend.campaign(candidacy, { wait: true, signal });
-}
-
-/** The system's clock, except for the time of day. */
-function clockAhead(ms: number): Clock {
-  return {
-    now: () => systemClock.now(),
-    wall: () => systemClock.wall() + ms,
-    boot: () => systemClock.boot(),
-    after: (...args) => systemClock.after(...args),
-    random: () => systemClock.random(),
-    uniqueId: () => systemClock.uniqueId(),
-  };
 }
 
 describe("clocks", () => {
@@ -87,8 +75,8 @@ describe("keys", () => {
     for (const end of ["", "\n", "\r\n", " \n\n"]) expect((await secret(text + end)).toString()).toBe(text);
   });
 
-  it("a short one, and none at all, are refused by the name of the file", async () => {
-    await expect(secret("short\n")).rejects.toThrow(/in .*raft\.key has 5 bytes; use at least 32.*openssl/);
+  it("a short one, and an empty one, are refused", async () => {
+    await expect(secret("short\n")).rejects.toThrow(/in the key file has 5 bytes; use at least 32.*openssl/);
     await expect(secret("")).rejects.toThrow(/has 0 bytes/);
   });
 });
@@ -99,7 +87,9 @@ describe("directories", () => {
     await three.down("n2");
     await three.wipe("n2");
     await cp(three.dir("n1"), three.dir("n2"), { recursive: true });
-    await expect(three.up("n2")).rejects.toThrow(/belongs to voter "n1".*directory of its own/);
+    await expect(three.up("n2")).rejects.toThrow(
+      /the journal belongs to voter "n1"; give this voter, "n2", a directory of its own/,
+    );
   }, 20_000);
 
   it("two voters on one directory: the second is refused, and the first goes on", async () => {

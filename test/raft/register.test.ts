@@ -4,6 +4,7 @@ import { Acceptor, Proposer } from "../../src/backends/raft/register.js";
 import type { Acceptors } from "../../src/backends/raft/register.js";
 import { systemClock } from "../../src/kit/clock.js";
 import { StopSource } from "../../src/kit/stop.js";
+import { clockAhead } from "../support/clock-ahead.js";
 
 const NAMES = ["n1", "n2", "n3"];
 const never = new StopSource();
@@ -12,6 +13,9 @@ class Table {
   readonly acceptors = new Map(NAMES.map((name) => [name, new Acceptor([])]));
   down = new Set<string>();
   lossy = 0;
+  seed = BigInt(Date.now());
+  /** How far the clock of each voter is ahead. */
+  readonly ahead = new Map<string, number>();
 
   proposer(self: string): Proposer {
     const acceptors: Acceptors = {
@@ -20,12 +24,21 @@ class Table {
         const lost = (): boolean => voter !== self && Math.random() < this.lossy;
         if (this.down.has(voter) || lost()) throw new Error("request lost");
         await new Promise((resolve) => setTimeout(resolve, this.lossy * 3 * Math.random()));
-        const { answer } = this.acceptors.get(voter)!.handle(request, systemClock.wall());
+        const { answer } = this.acceptors
+          .get(voter)!
+          .handle(request, systemClock.wall() + (this.ahead.get(voter) ?? 0));
         if (lost()) throw new Error("answer lost");
         return answer;
       },
     };
-    return new Proposer({ acceptors, self, clock: systemClock, limitMs: 100 });
+    const seed = (): bigint => this.seed;
+    return new Proposer({
+      acceptors,
+      self,
+      clock: clockAhead(this.ahead.get(self) ?? 0),
+      seed,
+      limitMs: 100,
+    });
   }
 }
 
@@ -71,6 +84,23 @@ describe("registers", () => {
     const met = await table.proposer("n2").read("k", never);
     expect(met).toMatchObject({ version: ballot, text: "half" });
     expect(table.acceptors.get("n2")!.records()[0]!.accepted!.version).toBe(ballot);
+  });
+
+  it("a voter whose clock was years ahead writes, and leaves nothing behind that others cannot surpass", async () => {
+    const table = new Table();
+    table.ahead.set("n1", 10 * 365 * 86_400_000);
+    const first = await table.proposer("n1").write("k", null, "one", never);
+    table.ahead.clear();
+    const second = await table.proposer("n1").write("k", first!.version, "two", never);
+    table.down.add("n3");
+    expect(await table.proposer("n2").write("k", second!.version, "three", never)).not.toBeNull();
+  });
+
+  it("ballots begin at the seed, however far ahead of all clocks it is", async () => {
+    const table = new Table();
+    table.seed = BigInt(Date.now()) + 10n * 365n * 86_400_000n;
+    for (const name of NAMES) table.acceptors.set(name, new Acceptor([], table.seed));
+    expect((await table.proposer("n2").write("k", null, "one", never))!.version >> 16n).toBe(table.seed);
   });
 
   it("a ballot from the far future is refused", () => {

@@ -3,10 +3,25 @@
  * first start of a cluster, or after its disk was lost. Always by the answers of
  * all others; a majority is not enough.
  */
-import type { StartRecord } from "./journal-records.js";
+import { ConclaveError } from "../../kit/errors.js";
+import type { BirthRecord, StartRecord } from "./journal-records.js";
 import type { VoteRecord } from "./messages.js";
 import type { StateAnswer } from "./node-messages.js";
 import type { RegisterRecord } from "./register.js";
+
+/** Refuses the journal of another voter, and of another cluster. */
+export function assertOwn(birth: BirthRecord, self: string, own: { cluster: string; list: string }): void {
+  if (birth.self !== self)
+    throw new ConclaveError(
+      "conflict",
+      `the journal belongs to voter "${birth.self}"; give this voter, "${self}", a directory of its own`,
+    );
+  if (birth.cluster !== own.cluster)
+    throw new ConclaveError(
+      "conflict",
+      `the journal was written with another list of voters than ${own.list}; a list cannot be changed while a cluster runs: start this voter with the old list, or stop all voters, move all directories away and start all with the new one`,
+    );
+}
 
 /** What a voter begins with. */
 export interface Beginning {

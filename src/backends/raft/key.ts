@@ -19,7 +19,7 @@ export function sharedKey({ key: given, keyFile, variable }: KeySource): Buffer 
   const key = Buffer.from(typeof found === "string" ? found.trim() : found);
   if (key.length < SHORTEST_KEY)
     throw invalid(
-      `the shared key${given === undefined && keyFile !== undefined ? ` in ${keyFile}` : ""} has ${key.length} bytes; use at least ${SHORTEST_KEY}, for example the output of: openssl rand -hex 32`,
+      `the shared key${given === undefined && keyFile !== undefined ? " in the key file" : ""} has ${key.length} bytes; use at least ${SHORTEST_KEY}, for example the output of: openssl rand -hex 32`,
     );
   return key;
 }

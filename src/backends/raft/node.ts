@@ -9,7 +9,7 @@ import { DiskJournal } from "./journal.js";
 import type { JournalDisk } from "./journal.js";
 import { lastVotes } from "./journal-records.js";
 import type { JournalRecord, StartRecord } from "./journal-records.js";
-import { beginning } from "./join.js";
+import { assertOwn, beginning } from "./join.js";
 import type { Beginning } from "./join.js";
 import type { ElectionAnswer, WhoRequest } from "./messages.js";
 import type { NodeRequest, StateAnswer, StateRequest } from "./node-messages.js";
@@ -90,7 +90,13 @@ export class RaftNode {
         return answer;
       },
     };
-    this.#proposer = new Proposer({ acceptors, self, clock, limitMs: LIMIT_MS });
+    this.#proposer = new Proposer({
+      acceptors,
+      self,
+      clock,
+      seed: () => this.#past?.start.seed ?? 0n,
+      limitMs: LIMIT_MS,
+    });
   }
 
   #openDoor(): Door {
@@ -114,11 +120,7 @@ export class RaftNode {
     try {
       const records = await this.#journal.load();
       const birth = records.find((record) => record.kind === "birth");
-      if (birth !== undefined && (birth.self !== self || birth.cluster !== peering.own.cluster))
-        throw new ConclaveError(
-          "conflict",
-          `the journal belongs to voter "${birth.self}" of a cluster with another list; give this voter ("${self}", ${peering.own.list}) a directory of its own. A list cannot be changed while a cluster runs`,
-        );
+      if (birth !== undefined) assertOwn(birth, self, peering.own);
       this.#birth = birth?.id ?? clock.uniqueId() + clock.uniqueId();
       if (birth === undefined)
         await this.#journal.append({ kind: "birth", cluster: peering.own.cluster, self, id: this.#birth });
@@ -235,7 +237,7 @@ export class RaftNode {
       this.#watchers.wake(election),
     );
     const birth = this.#birth!;
-    const past = { birth, voter, acceptor: new Acceptor(registers), start };
+    const past = { birth, voter, acceptor: new Acceptor(registers, seed), start };
     this.#past = past;
     this.#unfit = undefined;
     this.#journal.compactFrom(() => this.#snapshot(past));

@@ -1,5 +1,5 @@
 /** Follows who leads, as a majority of voters reports it. */
-import { ConclaveError } from "../../kit/errors.js";
+import { ConclaveError, describe } from "../../kit/errors.js";
 import { onAbort } from "../../kit/wait.js";
 import type { Leader, ObserveOptions } from "../../seam/backend.js";
 import type { Clock } from "../../seam/clock.js";
@@ -32,7 +32,8 @@ export async function* observeLeader(
           continue;
         }
       } else if (clock.now() - knownAt > attemptMs) {
-        throw new ConclaveError("unavailable", "too few voters answer to tell who leads", {
+        const why = view.error === undefined ? "" : `: ${describe(view.error)}`;
+        throw new ConclaveError("unavailable", `too few voters answer to tell who leads${why}`, {
           cause: view.error,
         });
       }

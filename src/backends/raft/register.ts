@@ -63,7 +63,7 @@ export interface RegisterAnswer {
   readonly unfit?: string | undefined;
 }
 
-/** Ballots are `counter x 65536 + index of the voter`. */
+/** Ballots are `counter x 65536 + index of the voter`. Counters begin at the seed of the cluster, as terms do. */
 const BALLOT_STEP = 65_536n;
 /** A counter this far beyond clock and memory was not reached by writing. */
 const FAR_AHEAD = 86_400_000n;
@@ -72,8 +72,10 @@ const MOST_KEYS = 100_000;
 /** An acceptor. As with the voter, memory changes at once and every answer waits for the disk. */
 export class Acceptor {
   readonly #records = new Map<string, RegisterRecord>();
+  readonly #seed: bigint;
 
-  constructor(records: Iterable<RegisterRecord>) {
+  constructor(records: Iterable<RegisterRecord>, seed = 0n) {
+    this.#seed = seed;
     for (const record of records) this.#records.set(record.key, record);
   }
 
@@ -99,8 +101,8 @@ export class Acceptor {
     if (request.kind === "query") return { answer: { ...no().answer, yes: true } };
     const { ballot } = request;
     if (request.kind === "prepare" ? ballot <= record.promised : ballot < record.promised) return no();
-    const least = BigInt(Math.max(0, Math.floor(wall))) * BALLOT_STEP;
-    if (ballot > (least > record.promised ? least : record.promised) + FAR_AHEAD * BALLOT_STEP)
+    const least = max(BigInt(Math.max(0, Math.floor(wall))), this.#seed) * BALLOT_STEP;
+    if (ballot > max(least, record.promised) + FAR_AHEAD * BALLOT_STEP)
       return no(`ballot ${ballot} is more than a day ahead of this voter's clock`);
     if (!this.#records.has(key) && this.#records.size >= MOST_KEYS)
       return no(`this voter keeps ${MOST_KEYS} records already`);
@@ -133,6 +135,8 @@ export interface ProposerOptions {
   /** Its own voter, asked before all others (ADR 042, lost disks). */
   readonly self: string;
   readonly clock: Clock;
+  /** Counters begin here. Not at the clock: a wrong one would leave promises behind that no other voter can surpass. */
+  readonly seed: () => bigint;
   /** Longest a single request may take. */
   readonly limitMs: number;
 }
@@ -273,8 +277,7 @@ export class Proposer {
   }
 
   #above(highest: bigint): bigint {
-    const wall = BigInt(Math.max(0, Math.floor(this.#options.clock.wall())));
-    return max(wall, highest / BALLOT_STEP + 1n) * BALLOT_STEP + this.#index;
+    return max(this.#options.seed(), highest / BALLOT_STEP + 1n) * BALLOT_STEP + this.#index;
   }
 }
 
