@@ -17,6 +17,9 @@ export interface CandidacyOptions {
   readonly maxTerm?: number;
   readonly allowUnfenced?: boolean;
   readonly priority?: number;
+  readonly ineligible?: boolean;
+  readonly minTerm?: number;
+  readonly roster?: boolean;
 }
 
 /** `--last-will` of commands that lead, and what it says to the store. */
@@ -80,7 +83,22 @@ function otherwise(name: "ttlMs" | "renewDeadlineMs"): string {
   return others.map(({ title, ms }) => `; ${title} ${formatDuration(ms)}`).join("");
 }
 
-export function addPriorityOption(command: Command): Command {
+/** Who leads next, as candidates agree on it by their roster. `observers`: candidates may also stand there without ever leading. */
+export function addStandingOptions(command: Command, observers: boolean): Command {
+  addPriorityOption(command).addOption(
+    durationOption(
+      "--min-term",
+      "lead this long before handing over to a candidate of a higher priority (default ten ttls)",
+    ),
+  );
+  if (observers) command.option("--ineligible", "be on the roster of candidates, and never be elected");
+  return command.option(
+    "--roster",
+    "be on the roster of candidates, which the page shows; those with --priority, --min-term or --ineligible are",
+  );
+}
+
+function addPriorityOption(command: Command): Command {
   const priority = new Option(
     "--priority <number>",
     "preferred over candidates with a lower one (default 0)",
@@ -131,6 +149,9 @@ export function newCandidate(
     maxTermMs: options.maxTerm,
     allowUnfenced: options.allowUnfenced,
     priority: options.priority,
+    eligible: options.ineligible === true ? false : undefined,
+    minTermMs: options.minTerm,
+    roster: options.roster,
     ...operated(backend),
   });
 }

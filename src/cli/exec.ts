@@ -6,6 +6,7 @@ import {
   addIdOption,
   addLastWillOption,
   lastWillOf,
+  addStandingOptions,
   addTimingOptions,
   addValueOption,
   candidateId,
@@ -81,7 +82,7 @@ export function addExec(program: Command, done: (code: number) => void): void {
       "time between SIGTERM and SIGKILL when leadership is lost (default about ttl/8)",
     ),
   );
-  addMetricsOption(addRunnerOptions(addValueOption(command)))
+  addStandingOptions(addMetricsOption(addRunnerOptions(addValueOption(command))), false)
     .addOption(
       new Option("--on-exit <what>", "when the command has ended (default stop)").choices([
         "stop",

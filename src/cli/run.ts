@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import {
   addIdOption,
   addLastWillOption,
-  addPriorityOption,
+  addStandingOptions,
   lastWillOf,
   addTimingOptions,
   addValueOption,
@@ -59,7 +59,7 @@ export function addRun(program: Command, done: (code: number) => void): void {
     .addOption(
       durationOption("--max-term", "resign after this long, so that leadership rotates (default never)"),
     );
-  addPriorityOption(addMetricsOption(addValueOption(command)))
+  addStandingOptions(addMetricsOption(addValueOption(command)), true)
     .option("--try", "one attempt: lead for one term, or exit 1 if someone else leads")
     .addOption(new Option("--log <format>", "how to report").choices(["text", "json"]).default("text"))
     .addHelpText("after", HELP)
@@ -67,6 +67,10 @@ export function addRun(program: Command, done: (code: number) => void): void {
 }
 
 async function run(name: string | undefined, options: RunOptions): Promise<number> {
+  if (options.try === true && options.ineligible === true)
+    throw new UsageError(
+      "--try and --ineligible exclude each other: an ineligible candidate is never elected",
+    );
   const election = electionName(name, options);
   const id = candidateId(options.nodeId);
   let note = (_line: string): void => {};

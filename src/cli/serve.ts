@@ -9,6 +9,7 @@ import {
   addIdOption,
   addLastWillOption,
   lastWillOf,
+  addStandingOptions,
   addTimingOptions,
   addValueOption,
   candidateId,
@@ -68,7 +69,7 @@ export function addServe(program: Command, done: (code: number) => void): void {
   addTimingOptions(command).addOption(
     durationOption("--max-term", "resign after this long, so that leadership rotates (default never)"),
   );
-  addValueOption(command)
+  addStandingOptions(addValueOption(command), true)
     .addOption(listenOption("where to listen").default(LISTEN, "127.0.0.1:4040"))
     .option(
       "--token-file <path>",

@@ -132,8 +132,9 @@ export class Election implements AsyncDisposable {
 
   /**
    * Who stands in this election: those with a priority or `roster: true`, highest
-   * first, the leader among them. A candidate that is on the roster itself leaves
-   * out who has fallen silent for a ttl; another shows the record as it is.
+   * first, the leader among them. Who has been silent for a ttl since it was seen
+   * is left out: a candidate that is on the roster itself sees all the time, another
+   * only when it asks, and its first answer is the record as it is.
    * Rejects if the store cannot be asked or keeps no records.
    */
   async candidates(options: { readonly signal?: AbortSignal } = {}): Promise<readonly Standee[]> {

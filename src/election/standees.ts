@@ -9,16 +9,27 @@ interface Reader {
   read(signal: AbortSignal): Promise<ReadonlyMap<string, Sighting>>;
 }
 
-/** With a line of its own, the candidate knows who has fallen silent; without, it takes the record as it is. */
+/** Of candidates without a line of their own: those that ask again know who has fallen silent meanwhile. */
+const outsiders = new WeakMap<Following, Roster>();
+
+function outsiderOf(of: Following): Roster {
+  const known = outsiders.get(of);
+  if (known !== undefined) return known;
+  const { backend, election, clock, timing } = of;
+  const records = recordsOf(backend.records, "candidates()");
+  const roster = new Roster({ records, election, clock, attemptMs: timing.attemptMs });
+  outsiders.set(of, roster);
+  return roster;
+}
+
+/** With a line of its own, the candidate knows who has fallen silent; without, its first answer is the record as it is. */
 export async function readRoster(
-  { backend, election, clock, timing, candidate }: Following,
+  of: Following,
   member: Reader | undefined,
   signal: AbortSignal,
 ): Promise<readonly Standee[]> {
-  const { attemptMs } = timing;
   const once = async (): Promise<ReadonlyMap<string, Sighting>> => {
-    const records = recordsOf(backend.records, "candidates()");
-    const roster = new Roster({ records, election, clock, attemptMs });
+    const roster = outsiderOf(of);
     await roster.look({ signal });
     return roster.living();
   };
@@ -26,7 +37,7 @@ export async function readRoster(
   return [...lines]
     .map(([id, { line }]) => {
       const { priority, eligible, leads, since } = line;
-      return { candidate: id, priority, eligible, leads, since, self: id === candidate };
+      return { candidate: id, priority, eligible, leads, since, self: id === of.candidate };
     })
     .sort((a, b) => b.priority - a.priority || a.since - b.since);
 }

@@ -18,7 +18,7 @@ import { openServer } from "./server.js";
 import { ElectionView } from "./view.js";
 
 export type { Asset, Assets } from "./http.js";
-export type { WireElection, WireError, WireEvent, WireLeader } from "./protocol.js";
+export type { WireCandidate, WireElection, WireError, WireEvent, WireLeader } from "./protocol.js";
 
 /** What a sidecar is started with. */
 export interface SidecarOptions {

@@ -11,6 +11,16 @@ export interface WireLeader {
   readonly since?: number;
 }
 
+/** A candidate on the roster of an election (`Election.candidates()`), as JSON. */
+export interface WireCandidate {
+  readonly candidate: string;
+  readonly priority: number;
+  /** `false`: never elected. */
+  readonly eligible: boolean;
+  /** When it began to stand, by its own clock, epoch milliseconds. */
+  readonly since: number;
+}
+
 /** `GET /elections/NAME` */
 export interface WireElection {
   readonly election: string;
@@ -24,6 +34,8 @@ export interface WireElection {
   readonly leader: WireLeader | null;
   /** `true`: this server has no candidate of its own, and changes nothing. */
   readonly observer?: boolean;
+  /** Who stands, highest priority first, as the roster showed a moment ago; absent where nobody is on a roster. */
+  readonly candidates?: readonly WireCandidate[];
   /** How long this answer may be relied on, counted from when it was asked for. */
   readonly validForMs: number;
   readonly ttlMs: number;

@@ -106,7 +106,7 @@ async function onElection(
   const view = name === null ? undefined : context.views.get(name);
   if (view === undefined)
     return answer(response, 404, { error: "no such election here; GET /elections lists them" });
-  if (part === "resign" && context.observeOnly)
+  if ((part === "resign" || part === "transfer") && context.observeOnly)
     return answer(response, 403, { error: "this server only observes" });
   if (part === "resign")
     return request.method === "POST" ? resign(view, response) : notAllowed(response, "POST");

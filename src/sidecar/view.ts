@@ -8,6 +8,7 @@ import type { Leader } from "../seam/backend.js";
 import type { Clock } from "../seam/clock.js";
 import type { Election } from "../election/election.js";
 import { onAbort, sleep } from "../kit/wait.js";
+import { RosterView } from "./roster-view.js";
 import type { WireElection } from "./protocol.js";
 import { wireLeader } from "./protocol.js";
 
@@ -29,12 +30,14 @@ export class ElectionView {
   /** Aborted to ask at once. */
   #pause = new AbortController();
   #jeopardy = false;
+  readonly #roster: RosterView;
 
   /** `observer`: the election is only looked at; there is no candidate. */
   constructor(election: Election, clock: Clock, observer = false) {
     this.election = election;
     this.#observer = observer;
     this.#clock = clock;
+    this.#roster = new RosterView(election, clock);
     const jeopardy = (on: boolean) => () => {
       this.#jeopardy = on;
       this.#tell();
@@ -59,6 +62,7 @@ export class ElectionView {
       candidate,
       ttlMs: timing.ttlMs,
       ...observer,
+      ...this.#roster.state(),
     };
     const remainingMs = term?.remainingMs ?? 0;
     if (term !== undefined && remainingMs > 0) {
@@ -123,9 +127,12 @@ export class ElectionView {
       } catch {
         // Not known: the last sighting runs out by itself. The election reports the error.
       }
+      // Beside the questions who leads: those wait for nothing.
+      const looked = this.#roster.look(signal).then((changed) => changed && this.#tell());
       const unlink = onAbort(signal, () => this.#pause.abort());
       await sleep(this.#clock, everyMs * (0.9 + 0.1 * this.#clock.random()), this.#pause.signal);
       unlink();
+      await looked;
     }
   }
 

@@ -34,6 +34,7 @@ const FLAGS: ReadonlyMap<string, string> = new Map([
   ["retryMs", "--retry"],
   ["renewDeadlineMs", "--renew-deadline"],
   ["maxTermMs", "--max-term"],
+  ["minTermMs", "--min-term"],
   ["timeoutMs", "--timeout"],
   ["graceMs", "--grace"],
 ]);

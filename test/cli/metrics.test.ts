@@ -1,5 +1,8 @@
 /** `--metrics` of commands that campaign. */
+import { cpSync, mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { ROOT } from "../shape/sources.js";
 import { Cli, conclave, scratch } from "./process.js";
 import { until } from "../support/until.js";
 
@@ -32,5 +35,45 @@ describe("--metrics", () => {
 
   it("refuses what is no address", async () => {
     expect(await conclave(["run", "jobs", "--metrics", "everywhere"])).toMatchObject({ code: 2 });
+  });
+
+  describe("where prom-client is not installed", () => {
+    /** The command line as it is installed without its optional parts. */
+    function bare(): string {
+      const folder = scratch();
+      cpSync(join(ROOT, "dist"), join(folder, "dist"), { recursive: true });
+      cpSync(join(ROOT, "package.json"), join(folder, "package.json"));
+      mkdirSync(join(folder, "node_modules"));
+      symlinkSync(join(ROOT, "node_modules/commander"), join(folder, "node_modules/commander"));
+      return join(folder, "dist/cli/main.js");
+    }
+
+    it.each(COMMANDS.filter(([name]) => name !== "cron"))(
+      "conclave %s says what to install, and exits 2",
+      async (_, args) => {
+        const [command, name] = args;
+        const words = command === "run" ? [] : ["--", "sh", "-c", "echo works"];
+        const cli = new Cli(
+          [command!, name!, "--metrics", "0", "--lock-dir", scratch(), ...words],
+          {},
+          bare(),
+        );
+        expect((await cli.exit).code).toBe(2);
+        const said = [...cli.out, ...cli.err].join("\n");
+        expect(said).toContain(
+          "--metrics needs prom-client, which is not installed: npm install prom-client",
+        );
+        expect(said).not.toMatch(/ELECTED|^works/m);
+      },
+    );
+
+    it("conclave serve goes on without them, and says so", async () => {
+      const cli = new Cli(["serve", "jobs", "--listen", "0", "--lock-dir", scratch()], {}, bare());
+      await cli.line(/metrics are off: prom-client is not installed \(npm install prom-client\)/);
+      const at = /http:\/\/\S+/.exec(await cli.line(/listening on http/))![0];
+      expect((await fetch(`${at}/metrics`)).status).toBe(404);
+      cli.kill("SIGTERM");
+      expect((await cli.exit).code).toBe(0);
+    });
   });
 });

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
-import { parse, parseAllDocuments } from "yaml";
+import { parseAllDocuments } from "yaml";
 import { ask } from "../cli/http.js";
 import { Cli, scratch } from "../cli/process.js";
 import { ROOT } from "../shape/sources.js";
@@ -47,7 +47,8 @@ it("the program works while its sidecar leads; the kubelet and Prometheus get th
     child.kill("SIGKILL");
   }
 
-  const { spec } = parse(read("prometheus-operator/servicemonitor.yaml")) as {
+  const [monitor] = parseAllDocuments(read("prometheus-operator/servicemonitor.yaml"));
+  const { spec } = monitor!.toJS() as {
     spec: { endpoints: readonly { path: string; authorization: { type: string } }[] };
   };
   const [scrape] = spec.endpoints;

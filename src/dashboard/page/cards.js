@@ -9,6 +9,7 @@ import { attr, byId, duration, el, icon, keyed, setHue, shortToken, text } from 
  * @property {HTMLElement} lease
  * @property {HTMLElement} fill
  * @property {HTMLElement} meta
+ * @property {HTMLElement} standing
  * @property {HTMLElement} actions
  * @property {Map<string, HTMLButtonElement>} buttons
  * @property {import("./view.js").Lease | null} running
@@ -107,6 +108,7 @@ function create(row) {
   attr(lease, "role", "meter");
   attr(lease, "aria-label", `lease of ${row.id} left, in percent`);
   const meta = el("p", "card-meta");
+  const standing = el("p", "card-standing");
   const buttons = el("div", "card-actions");
   attr(buttons, "role", "group");
   attr(buttons, "aria-label", `actions on ${row.id}`);
@@ -118,6 +120,7 @@ function create(row) {
     state,
     lease,
     meta,
+    standing,
     buttons,
   );
   setHue(card, row.hue);
@@ -128,6 +131,7 @@ function create(row) {
     lease,
     fill,
     meta,
+    standing,
     actions: buttons,
     buttons: new Map(),
     running: null,
@@ -151,6 +155,7 @@ function update(card, row, barred) {
   own.running = row.lease;
   attr(own.lease, "aria-valuetext", row.lease === null ? "none" : `of ${duration(row.lease.span)}`);
   text(own.meta, row.meta.join(" · "));
+  text(own.standing, row.standing ?? "");
   keyed(
     own.actions,
     own.buttons,

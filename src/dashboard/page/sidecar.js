@@ -14,6 +14,7 @@ import { between, hueOfName, WINDOW_MS } from "./view.js";
  * @property {boolean} jeopardy
  * @property {{ candidate: string, token: string, value: string, since?: number } | null} leader
  * @property {boolean} [observer]
+ * @property {readonly { candidate: string, priority: number, eligible: boolean }[]} [candidates]
  * @property {number} validForMs
  * @property {number} ttlMs
  *
@@ -132,6 +133,7 @@ function rowOf(name, { at, state, observer }) {
     cut: false,
     lease: state?.leader ? { deadline, end: deadline, span: state.ttlMs } : null,
     meta: metaOf(state),
+    standing: standingOf(state),
     actions: observer
       ? []
       : [
@@ -143,6 +145,23 @@ function rowOf(name, { at, state, observer }) {
           },
         ],
   };
+}
+
+/**
+ * Those on the roster besides the leader: who waits, and who only observes.
+ * @param {WireState | null} state
+ */
+function standingOf(state) {
+  const others = (state?.candidates ?? []).filter(({ candidate }) => candidate !== state?.leader?.candidate);
+  /** @param {{ candidate: string, priority: number }} standee */
+  const name = ({ candidate, priority }) =>
+    priority === 0 ? plain(candidate) : `${plain(candidate)} (priority ${priority})`;
+  const waiting = others.filter(({ eligible }) => eligible).map(name);
+  const observing = others.filter(({ eligible }) => !eligible).map(name);
+  return [
+    ...(waiting.length > 0 ? [`waiting: ${waiting.join(", ")}`] : []),
+    ...(observing.length > 0 ? [`observing: ${observing.join(", ")}`] : []),
+  ].join("; ");
 }
 
 /** @param {WireState | null} state */

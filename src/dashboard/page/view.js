@@ -23,6 +23,7 @@
  * @property {boolean} cut
  * @property {Lease | null} lease
  * @property {readonly string[]} meta
+ * @property {string} [standing] who stands, where that is known
  * @property {readonly Action[]} actions
  *
  * @typedef {object} Bar one term
