@@ -67,9 +67,9 @@ it("in a partition the majority leads and the other side does not; healed, there
   for (let round = 0; round < 3; round++) {
     const [leader = ""] = holders();
     const cut = [...ways].filter(([way]) => way.split(" ").includes(leader));
-    await Promise.all(cut.map(([, proxy]) => proxy.cut()));
+    for (const [, proxy] of cut) await proxy.cut();
     await until(() => holders().length === 1 && holders()[0] !== leader, 20_000);
-    await Promise.all(cut.map(([, proxy]) => proxy.heal()));
+    for (const [, proxy] of cut) await proxy.heal();
     // The one that was cut off hears of the other, and does not take over, whatever its rank.
     const cutOff = elections[cluster.names.indexOf(leader)]!;
     for await (const heard of cutOff.observe({ signal: stop.signal })) if (heard !== null) break;
