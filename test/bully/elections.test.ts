@@ -4,7 +4,7 @@ import { BullyBackend } from "../../src/backends/bully/backend.js";
 import { Election } from "../../src/election/election.js";
 import { BullyPeers } from "../support/bully-peers.js";
 import type { Happening } from "../support/bully-peers.js";
-import { freePorts } from "../support/raft-cluster.js";
+import { freePorts } from "../support/free-ports.js";
 import { until } from "../support/until.js";
 
 const made: BullyPeers[] = [];

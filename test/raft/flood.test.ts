@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eachLine } from "../../src/testing/race/lines.js";
 import { startCandidate } from "../support/children.js";
-import { freePorts } from "../support/raft-cluster.js";
+import { freePorts } from "../support/free-ports.js";
 import { until } from "../support/until.js";
 
 /** So long that a machine with too much to do does not end the term. */

@@ -12,7 +12,8 @@ import { checkOptions } from "../../src/backends/raft/options.js";
 import { systemClock } from "../../src/kit/clock.js";
 import type { Hold } from "../../src/seam/backend.js";
 import { clockAhead } from "../support/clock-ahead.js";
-import { freePorts, KEY, RaftCluster } from "../support/raft-cluster.js";
+import { freePorts } from "../support/free-ports.js";
+import { KEY, RaftCluster } from "../support/raft-cluster.js";
 import { until } from "../support/until.js";
 
 const { signal } = new AbortController();

@@ -13,7 +13,7 @@ import { race } from "../../src/testing/race/index.js";
 import type { RaceRequest } from "../../src/testing/race/index.js";
 import { ROOT } from "../shape/sources.js";
 import { startCandidate } from "../support/children.js";
-import { freePorts } from "../support/raft-cluster.js";
+import { freePorts } from "../support/free-ports.js";
 
 const long = process.env["CONCLAVE_LONG"] === "1";
 const faults = long ? { stop: 500, kill: 500 } : { stop: 5, kill: 5 };

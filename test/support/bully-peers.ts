@@ -5,7 +5,8 @@ import { BullyBackend } from "../../src/backends/bully/backend.js";
 import type { BullyOptions } from "../../src/backends/bully/index.js";
 import { faultProxy } from "../../src/testing/conformance/index.js";
 import type { FaultProxy } from "../../src/testing/conformance/index.js";
-import { freePorts, KEY } from "./raft-cluster.js";
+import { freePorts } from "./free-ports.js";
+import { KEY } from "./raft-cluster.js";
 
 /** What happened, in the order it happened in this process. */
 export interface Happening {

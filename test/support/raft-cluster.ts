@@ -1,27 +1,13 @@
 /** Voters on this machine, in directories and on ports of their own. */
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RaftBackend } from "../../src/backends/raft/backend.js";
 import type { RaftOptions } from "../../src/backends/raft/index.js";
 import { systemClock } from "../../src/kit/clock.js";
+import { freePorts } from "./free-ports.js";
 
 export const KEY = "a key for tests that nobody else has, 32 bytes";
-
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
 
 export class RaftCluster {
   readonly names: readonly string[];

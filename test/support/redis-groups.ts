@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { redisCommand } from "./redis-command.js";
-import { freePorts, RedisServer } from "./redis-server.js";
+import { freePorts } from "./free-ports.js";
+import { RedisServer } from "./redis-server.js";
 import { until } from "./until.js";
 
 const run = promisify(execFile);

@@ -5,11 +5,11 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { makeCertificates } from "./certificates.js";
+import { freePorts } from "./free-ports.js";
 import { redisCommand } from "./redis-command.js";
 
 export { hasRedis } from "./redis-command.js";
@@ -176,17 +176,4 @@ export class RedisServer {
 /** Whether a clock can be set: Debian's package faketime. */
 export function hasFaketime(): boolean {
   return existsSync(FAKETIME) && existsSync(LIBC);
-}
-
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, "127.0.0.1");
-      await new Promise((resolve) => server.once("listening", resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -1,0 +1,41 @@
+/** A hundred vacancies with candidates of three priorities: whether the preferred one of those that wait leads next. */
+import { setTimeout as pause } from "node:timers/promises";
+import { show, summarize } from "../measure.js";
+import type { Row } from "../measure.js";
+import { Standing } from "./standing.js";
+
+const ROUNDS = 100;
+const PRIORITIES: Readonly<Record<string, number>> = { low: 0, middle: 5, high: 10 };
+
+export async function vacancies(url: string): Promise<Row> {
+  // The sitting leader would hand over after minTermMs: here every change is a vacancy.
+  const standing = new Standing({ name: "vacancies", backend: url, ttlMs: 10_000, minTermMs: 3_600_000 });
+  const times: number[] = [];
+  let preferred = 0;
+  try {
+    let leader = standing.next();
+    for (const [id, priority] of Object.entries(PRIORITIES)) await standing.join(id, { priority });
+    await leader;
+    await pause(1_000); // until all are on the roster
+    leader = Promise.resolve(standing.elected.at(-1)!);
+    for (let round = 0; round < ROUNDS; round++) {
+      const { id, term } = await leader;
+      await pause(150);
+      const [best] = Object.keys(PRIORITIES)
+        .filter((other) => other !== id)
+        .sort((a, b) => PRIORITIES[b]! - PRIORITIES[a]!);
+      leader = standing.next();
+      const asked = performance.now();
+      await term.resign();
+      const next = await leader;
+      times.push(next.at - asked);
+      if (next.id === best) preferred++;
+    }
+  } finally {
+    await standing.close();
+  }
+  return {
+    what: `vacancy with three priorities: the preferred one that waits led in ${preferred} of ${ROUNDS}`,
+    result: show(summarize(times)),
+  };
+}
