@@ -131,6 +131,20 @@ describe("a lease that the store denies", () => {
     expect([a.aborted, lease.ended, retired]).toEqual([true, true, 1]);
   });
 
+  it.each([3, 450])(
+    "is told to each of %i holds on it: a term whose work is stopping follows no lease",
+    async (count) => {
+      follow();
+      let told = 0;
+      for (let i = 0; i < count; i++) held(`k${i}`).addEventListener("abort", () => told++);
+      expect(await renew()).toBeUndefined();
+      revision--;
+      expect(await renew()).toBe("unavailable");
+      for (let i = 0; i < 5; i++) await clock.advance(0);
+      expect(told).toBe(count);
+    },
+  );
+
   it("is given up, and revoked, if the revision went back", async () => {
     follow();
     const a = held("a");

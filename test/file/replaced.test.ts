@@ -110,6 +110,28 @@ describe("a directory that is not safe any more", () => {
     expect((await store.read("a", open))?.version).toBe(first!.version + 1n);
     expect((await store.write("a", first!.version + 1n, "3", open))?.record).toBe("3");
   });
+
+  it("loses no record to a writer that finds it replaced: what is old elsewhere may count here", async () => {
+    const directory = await root();
+    let swap = false;
+    const fs = interposed(async (step) => {
+      if (step !== "link" || !swap) return;
+      swap = false;
+      await cp(directory, `${directory}-copy`, { recursive: true });
+      await rename(directory, `${directory}-old`);
+      await rename(`${directory}-copy`, directory);
+    });
+    const store = storeIn("", { fs, root: new GuardedDirectory({ directory }) });
+    let entry = await store.write("a", null, "0", open);
+    for (let i = 1; i < 20; i++) entry = await store.write("a", entry!.version, `${i}`, open);
+    await store[Symbol.asyncDispose](); // what is old has been removed
+    const before = await readdir(recordsOf(directory, "a"));
+    swap = true;
+    const late = storeIn("", { fs, root: new GuardedDirectory({ directory }) });
+    await expect(late.write("a", entry!.version, "late", open)).rejects.toThrow("replaced");
+    await late[Symbol.asyncDispose]();
+    expect(await readdir(recordsOf(directory, "a"))).toEqual(expect.arrayContaining(before));
+  });
 });
 
 describe("a directory that was replaced by an older copy", () => {

@@ -28,6 +28,12 @@ class MemoryDisk implements JournalDisk {
     this.bytes = Buffer.from(bytes);
   }
 
+  taken = false;
+
+  async check(): Promise<void> {
+    if (this.taken) throw new Error("another process has it");
+  }
+
   async close(): Promise<void> {}
 }
 
@@ -55,6 +61,34 @@ describe("journal", () => {
     await disk.append(encodeFrame(RECORDS));
     disk.failAt = disk.writes + 1;
     await expect(new DiskJournal(disk).load()).rejects.toThrow(/this voter does not start: EIO/);
+  });
+
+  it("a journal that another process has taken over is not relied on any more, though nothing is written", async () => {
+    const disk = new MemoryDisk();
+    const failures: string[] = [];
+    const journal = new DiskJournal(disk, (error) => failures.push(error.message));
+    await Promise.all([journal.stillOwn(), journal.stillOwn()]);
+    disk.taken = true;
+    const looks = await Promise.allSettled([journal.stillOwn(), journal.stillOwn()]);
+    expect(looks.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(failures).toEqual([expect.stringMatching(/takes no part .*: another process has it/)]);
+    await expect(journal.append(vote(3n))).rejects.toThrow(/another process has it/);
+  });
+
+  it("a look that is under way is not taken for one that begins after the question", async () => {
+    const disk = new MemoryDisk();
+    const journal = new DiskJournal(disk);
+    let looks = 0;
+    let goOn = (): void => {};
+    const going = new Promise<void>((resolve) => (goOn = resolve));
+    disk.check = () => (++looks === 1 ? going : Promise.reject(new Error("another process has it")));
+    const first = journal.stillOwn();
+    await Promise.resolve();
+    expect(looks).toBe(1);
+    const later = journal.stillOwn();
+    goOn();
+    await first;
+    await expect(later).rejects.toThrow("another process has it");
   });
 
   it("the checksum is CRC-32C", () => {

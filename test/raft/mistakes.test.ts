@@ -136,6 +136,29 @@ describe("two processes on one directory", () => {
     await expect(young.replace(bytes("one"))).rejects.toThrow(/another process writes to .*journal/);
   });
 
+  it("the one that was there notices when it is asked, also where it has nothing to write", async () => {
+    const [old, young] = await disks();
+    await old.load();
+    await old.check();
+    await old.append(bytes("one"));
+    await old.check();
+    await young.load();
+    await old.check();
+    await young.replace(bytes("one"));
+    await expect(old.check()).rejects.toThrow(/another process writes to .*journal/);
+    await young.check();
+  });
+
+  it("the one that starts notices that the journal was written anew since it has read", async () => {
+    const [old, young] = await disks();
+    await old.load();
+    await old.append(bytes("one"));
+    await young.load();
+    await old.replace(bytes("anew"));
+    await old.append(bytes(", two"));
+    await expect(young.replace(bytes("one"))).rejects.toThrow(/another process writes to .*journal/);
+  });
+
   it("of two that start at once, one goes on, and nothing is left about", async () => {
     const [one, other, directory] = await disks();
     const both = [one, other];

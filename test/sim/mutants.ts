@@ -505,8 +505,8 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: "src/backends/etcd/lose-all.js",
-        find: "candidateKey.lose(why);",
-        replace: "{ candidateKey.lose(why); break; }",
+        find: 'if (!many || candidateKey.state !== "held")',
+        replace: "if (candidateKey !== candidateKeys.values().next().value) break; else",
       },
     ],
   },

@@ -127,14 +127,13 @@ export class CandidateKey implements Stop {
       this.#seen(kv.createRevision);
   }
 
-  /** `followed`: the holder follows the lease and learns of the loss from it. */
-  lose(why: string, how: "told" | "followed" = "told"): void {
+  lose(why: string): void {
     if (this.#why !== undefined || this.state === "left") return;
     this.#why = why;
     this.#stopWatching();
     this.wake();
     this.#owner.forget(this);
-    if (how === "told") this.#tell();
+    this.#tell();
   }
 
   /** Its key may no longer be read, so no renewal counts for it: the term ends, the key is still to be removed. */

@@ -17,12 +17,12 @@ export function loseAll(
   if (many) loseHeld(candidateKeys, why, clock);
 }
 
-/** Their terms were ended before: nobody waits for this. */
+/** Terms that follow the lease were ended before. Those that left it while their work stops, or stand on two stores, learn of it here. */
 function loseHeld(candidateKeys: ReadonlySet<CandidateKey>, why: string, clock: Clock | undefined): void {
   let lost = 0;
   for (const candidateKey of candidateKeys) {
     if (clock !== undefined && lost++ === TOLD_AT_ONCE)
       return void clock.after(0, () => loseHeld(candidateKeys, why, clock));
-    candidateKey.lose(why, "followed");
+    candidateKey.lose(why);
   }
 }

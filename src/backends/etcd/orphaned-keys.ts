@@ -127,7 +127,7 @@ export class OrphanedKeys {
 
   /** One timer for all: the first that may be removed, then the next. */
   #wakeAt(at: number): void {
-    if (at >= this.#timerAt) return;
+    if (at >= this.#timerAt || this.#closed) return;
     const { clock } = this.#options;
     this.#timer?.cancel();
     this.#timerAt = at;

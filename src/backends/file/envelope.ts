@@ -58,9 +58,6 @@ export function decodeEnvelope(data: Uint8Array, place: string): Decoded {
   if (header["v"] !== FORMAT || number === null || typeof id !== "string" || id.length > 64) {
     return { number, id: "", record: onlyTtl(bytes.toString("utf8", end + 1).trimEnd()) };
   }
-  // Written by a version that never wrote over a file.
-  if (size === undefined)
-    return { number, id, host: parseHost(header["host"]), record: bytes.toString("utf8", end + 1) };
   if (typeof size !== "number" || !Number.isInteger(size) || size < 0) return unreadable;
   const last = end + 1 + size;
   if (bytes.toString("latin1", last + 1, last + 1 + SUM) !== checksum(bytes.subarray(0, last), place))

@@ -47,11 +47,18 @@ export function decodeKey(folder: string): string | undefined {
 export const FIRST = "first";
 
 /**
- * Records are numbered from the epoch in milliseconds, so no real number comes
- * near this (year 2248). A larger one was put there by hand or by a clock gone
- * mad; to follow it would teach every fence a token that no later one can reach.
+ * Records are numbered from the epoch in microseconds. In milliseconds, numbers
+ * would outrun the clock where a lock changes hands a thousand times a second,
+ * and a directory that is wiped then would begin below them.
  */
-const LARGEST_NUMBER = 2n ** 43n;
+const NUMBERS_PER_MS = 1_000;
+
+/**
+ * No real number comes near this (year 2248). A larger one was put there by hand
+ * or by a clock gone mad; to follow it would teach every fence a token that no
+ * later one can reach.
+ */
+const LARGEST_NUMBER = 2n ** 43n * BigInt(NUMBERS_PER_MS);
 
 /** The number in a file name; `null` if it is not a record. Only canonical decimals are. */
 export function parseNumber(name: string): bigint | null {
@@ -67,7 +74,7 @@ export function parseNumber(name: string): bigint | null {
 
 /** The number of a first record, by this wall clock, above everything this process has seen. */
 export function freshNumber(wallMs: number, highestSeen: bigint): bigint {
-  const wall = Number.isFinite(wallMs) && wallMs >= 1 ? BigInt(Math.floor(wallMs)) : 1n;
+  const wall = Number.isFinite(wallMs) && wallMs >= 1 ? BigInt(Math.floor(wallMs * NUMBERS_PER_MS)) : 1n;
   const number = wall > highestSeen ? wall : highestSeen + 1n;
   if (number <= LARGEST_NUMBER) return number;
   throw new ConclaveError(

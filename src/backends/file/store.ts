@@ -121,8 +121,10 @@ export class FileStore implements RecordStore {
         signal.throwIfAborted(); // what was given up must not win later
         if (!(await records.link(draft.path, name))) return null;
         // From here on the record may be seen, so anything but success is "don't know".
-        written = await records.settle({ name, number }, before, durability !== "none");
+        const settled = await records.settle({ name, number }, before, durability !== "none");
         await this.#root.assertSame(opened);
+        // Not before: in another directory the numbers that are old here may be of a record that counts.
+        written = settled;
       } finally {
         this.#prune(records, draft, written);
       }

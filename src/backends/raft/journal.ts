@@ -24,6 +24,8 @@ export interface JournalDisk {
   append(bytes: Uint8Array): Promise<void>;
   /** Puts another content in place, at once and durably: after a crash there is the old one or the new one. */
   replace(bytes: Uint8Array): Promise<void>;
+  /** Rejects if another process has put its own content in place. The look begins after the call. */
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -37,6 +39,8 @@ export class DiskJournal implements Journal {
   #waiting: { readonly record: JournalRecord; done(error?: Error): void }[] = [];
   #writing: Promise<void> | undefined;
   #error: Error | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #nextLook: Promise<void> | undefined;
   #bytes = 0;
   /** Length after the last rewriting. */
   #leastBytes = 0;
@@ -99,10 +103,38 @@ export class DiskJournal implements Journal {
     return this.#writing === undefined && this.#error === undefined;
   }
 
+  /**
+   * Resolves when the journal was seen, after this call, to be this process's own still.
+   * Whoever starts on the same directory keeps quiet for the longest lease that it finds
+   * there, counted from the moment at which its file is in place: whatever was acknowledged
+   * before that is over by then. All that ask while a look is under way share the next one.
+   */
+  stillOwn(): Promise<void> {
+    this.#nextLook ??= this.#looking.then(() => {
+      this.#nextLook = undefined;
+      const look = this.#look();
+      this.#looking = look.catch(() => {});
+      return look;
+    });
+    return this.#nextLook;
+  }
+
   async close(): Promise<void> {
     await this.#writing;
+    await this.#looking;
     this.#error ??= new ConclaveError("state", "this journal is closed");
     await this.#disk.close();
+  }
+
+  async #look(): Promise<void> {
+    if (this.#error !== undefined) throw this.#error;
+    try {
+      await this.#disk.check();
+    } catch (error) {
+      // A look that fails because the journal was closed meanwhile is no failure of the disk.
+      if (this.#error === undefined) this.#fail(error, []);
+      throw error;
+    }
   }
 
   async #write(): Promise<void> {
@@ -139,7 +171,7 @@ export class DiskJournal implements Journal {
   #fail(cause: unknown, batch: readonly { done(error?: Error): void }[]): void {
     const error = new ConclaveError(
       "unavailable",
-      `the journal could not be written, so this voter takes no part until it is started again: ${describe(cause)}`,
+      `the journal cannot be relied on, so this voter takes no part until it is started again: ${describe(cause)}`,
       { cause, retriable: false },
     );
     this.#error = error;

@@ -2,7 +2,7 @@
  * The journal's file: `journal` in a directory of its own. Two processes on one
  * directory would forget each other's votes. So a process that starts puts a new
  * file in place and then looks whether the old one has grown since it was read;
- * and whoever writes looks afterwards whether its file is still the one in place.
+ * and whoever answers looks before whether its file is still the one in place.
  * Of two processes at least one sees the other before it answers anybody.
  */
 import type { FileHandle } from "node:fs/promises";
@@ -40,14 +40,24 @@ export class NodeJournalDisk implements JournalDisk {
   async load(): Promise<Uint8Array | null> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
     try {
-      const file = await open(this.#path, "r");
-      const bytes = await file.readFile();
-      this.#found = { file, bytes: bytes.length };
-      return bytes;
+      for (;;) {
+        const file = await open(this.#path, "r");
+        const bytes = await file.readFile();
+        // A journal that was written anew while it was read is read anew: the old file grows no more.
+        if (await this.#isInPlace(await file.stat({ bigint: true }))) {
+          this.#found = { file, bytes: bytes.length };
+          return bytes;
+        }
+        await file.close();
+      }
     } catch (error) {
       if (errnoOf(error) === "ENOENT") return null;
       throw error;
     }
+  }
+
+  async check(): Promise<void> {
+    if (this.#file !== undefined) await this.#checkInPlace(this.#file);
   }
 
   async append(bytes: Uint8Array): Promise<void> {
@@ -67,7 +77,9 @@ export class NodeJournalDisk implements JournalDisk {
       await rename(this.#draft, this.#path);
       await syncDirectory(this.#directory);
       await this.#checkFound();
-      await this.#checkInPlace({ handle, dev, ino });
+      // Whoever has read the old file and has not put its own in place yet sees by its length that it goes on here.
+      await this.#file?.handle.write("\n");
+      await this.#checkInPlace({ dev, ino });
       await this.#file?.handle.close();
       this.#file = { handle, dev, ino };
     } catch (error) {
@@ -96,9 +108,13 @@ export class NodeJournalDisk implements JournalDisk {
       if (DRAFT.test(name)) await unlink(join(this.#directory, name)).catch(() => {});
   }
 
-  async #checkInPlace({ dev, ino }: InPlace): Promise<void> {
+  async #checkInPlace(file: Omit<InPlace, "handle">): Promise<void> {
+    if (!(await this.#isInPlace(file))) throw this.#shared();
+  }
+
+  async #isInPlace({ dev, ino }: Omit<InPlace, "handle">): Promise<boolean> {
     const there = await stat(this.#path, { bigint: true }).catch(() => undefined);
-    if (ino !== there?.ino || dev !== there.dev) throw this.#shared();
+    return ino === there?.ino && dev === there.dev;
   }
 
   #shared(): ConclaveError {

@@ -154,8 +154,9 @@ export class RaftNode {
   async handle(request: Request, gone: Stop = NEVER): Promise<Answer> {
     if (this.#stop.aborted) throw new ConclaveError("state", "this voter is closed");
     const answer = await this.#decide(request, gone);
-    // Every answer tells of what must not be forgotten: it waits for all records so far.
+    // Every answer tells of what must not be forgotten: it waits for all records so far, and for a look that no other process has the journal.
     if (!this.#journal.quiet) await this.#journal.settled().catch(() => {});
+    if (request.kind !== "state") await this.#journal.stillOwn().catch(() => {});
     return this.unfit === undefined || request.kind === "state" ? answer : unfitAnswer(request, this.unfit);
   }
 

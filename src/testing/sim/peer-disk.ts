@@ -48,6 +48,7 @@ export class PeerDisk {
       load: () => Promise.resolve(this.#durable),
       append: (bytes) => write("append", bytes),
       replace: (bytes) => write("replace", bytes),
+      check: () => Promise.resolve(), // a simulated disk is one process's
       close: () => Promise.resolve(),
     };
   }

@@ -67,7 +67,9 @@ function lifeOf({ life }: Record<string, unknown>): string | undefined {
 
 /** Whether a voter that was asked for its proof at that moment is the only one of its name, as far as is known. */
 function isAlone({ lives }: Identity, name: string, life: string | undefined, asked: number): boolean {
-  return lives === undefined || life === undefined || lives.meet(name, life, asked);
+  const met = lives === undefined || life === undefined ? "alone" : lives.meet(name, life, asked);
+  if (met === "late") throw new FrameError("a proof that comes late, perhaps of a process that has ended");
+  return met === "alone";
 }
 
 function helloOf(body: Buffer): Hello {

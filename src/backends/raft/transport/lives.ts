@@ -48,22 +48,27 @@ export class Lives {
     return ++this.#moment;
   }
 
-  /** Somebody has proved to be this voter, in answer to something that was sent at `asked` or later. `false`: it has a twin. */
-  meet(name: string, life: string, asked: number): boolean {
+  /**
+   * Somebody has proved to be this voter, in answer to something that was sent at `asked` or
+   * later. `"late"`: asked before the life that is known now was met, so perhaps by a process
+   * that has ended meanwhile. It says nothing; whoever lives comes back and is asked anew.
+   */
+  meet(name: string, life: string, asked: number): "alone" | "twin" | "late" {
     const known = this.#known.get(name);
     if (known === undefined)
       this.#known.set(name, { now: life, since: this.moment(), before: new Set(), twins: false });
+    else if (known.before.has(life) && known.twins) return "twin";
+    else if (known.now !== life && asked < known.since) return "late";
     else if (known.before.has(life)) {
-      // A proof that was asked for earlier may be of a process that has ended meanwhile.
-      if (asked > known.since) this.#separate(name, known);
-      return !known.twins;
+      this.#separate(name, known);
+      return "twin";
     } else if (known.now !== life) {
       if (known.before.size >= MOST_BEFORE) known.before.clear();
       known.before.add(known.now);
       Object.assign(known, { now: life, since: this.moment(), twins: false });
       for (const tell of this.#newer) tell(name, life);
     }
-    return true;
+    return "alone";
   }
 
   /** The newest life is one of two as well: it is sent away, and refused when it comes back. */
