@@ -10,7 +10,7 @@ SHELL := /bin/bash
 
 NODE_ID ?= node1
 SEEDS ?= 2000
-RACE_SEEDS ?= 20000
+RACE_SEEDS ?= 10000
 ARGS ?=
 
 CLI := node "$(CURDIR)/dist/cli/main.js"
@@ -102,7 +102,7 @@ test-mutation: deps ## the code changed one place at a time; the share that the 
 
 test-race: test-race-sim test-race-mutants test-race-long test-race-stores test-race-etcd model ## the five below and `make model`, one after the other
 
-test-race-sim: deps ## many more simulated schedules: RACE_SEEDS=20000
+test-race-sim: deps ## many more simulated schedules: RACE_SEEDS=10000
 	npm run --silent sim -- --seeds $(RACE_SEEDS)
 
 test-race-mutants: deps ## every safety rule broken in turn; the simulator must notice each
