@@ -7,6 +7,7 @@ import { answerTo, askLeader, serveRequests } from "../../src/control/requests.j
 import type { RequestHandlers } from "../../src/control/requests.js";
 import { systemClock } from "../../src/kit/clock.js";
 import { ConclaveError } from "../../src/kit/errors.js";
+import { deferred } from "../../src/kit/wait.js";
 import type { RecordStore } from "../../src/seam/table.js";
 
 const never = new AbortController().signal;
@@ -60,6 +61,28 @@ describe.each(["pushed", "polled"])("requests to a leader, %s", (how) => {
     await operator.change((now) => ({ ...now, pause: { since: 1, by } }), { signal: never });
     await leader.stop();
     expect(asked).toEqual([[{ kind: "transfer", to: "b-2" }, by]]);
+    expect(leader.errors).toEqual([]);
+  });
+
+  it("are answered also if the term ends meanwhile, before the serving is over: nobody closes the store under the answer", async () => {
+    const records = open();
+    const begun = deferred<void>();
+    const outcome = deferred<string>();
+    const leader = serving(recordOn(records), {
+      resign: () => {
+        begun.resolve();
+        return outcome.promise;
+      },
+    });
+    const operator = recordOn(records);
+    const term = { candidate: "a-1", token: 7n };
+    const request = await askLeader(operator, { kind: "resign" }, term, { signal: never, by });
+    await begun.promise;
+    const atTheEnd = leader.stop().then(() => operator.read({ signal: never }));
+    // Serving that waited for nothing would be over by now, and the record without an answer.
+    await new Promise((resolve) => setImmediate(resolve));
+    outcome.resolve("resigning");
+    expect((await atTheEnd).answer).toEqual({ id: request.id, outcome: "accepted", detail: "resigning" });
     expect(leader.errors).toEqual([]);
   });
 

@@ -125,6 +125,21 @@ describe("a leader", () => {
     expect(leading.settled).toBe(true);
   });
 
+  it("does not begin the next attempt while a job that ignores its time limit is still at the one before", async () => {
+    const leading = lead({ retry: { attempts: 2, backoffMs: 100 } }, 200);
+    await scene.clock.advance(1_000);
+    await scene.clock.advance(200);
+    expect(jobs[0]!.context.signal.aborted).toBe(true);
+    await scene.clock.advance(400);
+    expect(jobs.map(({ context }) => context.attempt)).toEqual([1]);
+    await jobs[0]!.end();
+    await scene.clock.advance(100);
+    expect(jobs.map(({ context }) => context.attempt)).toEqual([1, 2]);
+    void term.resign();
+    await jobs[1]!.end();
+    expect(leading.settled).toBe(true);
+  });
+
   it("whose term is over tries once to write down how a job ended, says that it failed, and goes", async () => {
     const leading = lead();
     await scene.clock.advance(1_000);

@@ -11,6 +11,7 @@ import { ConclaveError } from "../../src/kit/errors.js";
 import { onAbort } from "../../src/kit/wait.js";
 import type { Backend, BackendWithRecords } from "../../src/seam/backend.js";
 import type { RecordStore } from "../../src/seam/table.js";
+import { VirtualClock } from "../../src/testing/virtual-clock.js";
 import { until } from "../support/until.js";
 
 const never = new AbortController().signal;
@@ -175,6 +176,24 @@ describe("while an election is paused", () => {
     expect(await a.leader()).toBeNull();
     await pause(record, false);
     expect((await waiting).held).toBe(true);
+  });
+
+  it("a look that was answered late says nothing of the pause that came meanwhile: there is another before the term", async () => {
+    const clock = new VirtualClock();
+    const backend = memoryBackend({ clock });
+    const record = controlsOf(backend);
+    let looks = 0;
+    const read: RecordStore["read"] = async (key, options) => {
+      const entry = await backend.records.read(key, options);
+      if (++looks > 1) return entry;
+      await pause(record, true);
+      await clock.advance(100);
+      return entry;
+    };
+    const a = stand(withRecords(backend, { read }), "a", { clock });
+    expect(await a.tryCampaign()).toBeNull();
+    expect(looks).toBe(2);
+    expect(a.leading).toBe(false);
   });
 
   it("a campaign that waits for the end of it can be aborted, and closed", async () => {

@@ -6,7 +6,7 @@ import { RaftCluster } from "./raft-cluster.js";
 export const skips = [
   {
     test: "a store that forgets",
-    reason: "voters that lost their disks do not vote: see test/raft/lost-disk.test.ts",
+    reason: "voters that lost their disks do not vote: see test/raft/lost-record.test.ts",
   },
   { test: "a store whose clock jumps", reason: "voters count leases by clocks that cannot be set" },
 ];
