@@ -6,12 +6,14 @@ import { bounded, sleep, untilAborted } from "../kit/wait.js";
 import type { LinkedSignal } from "../kit/wait.js";
 import type { Tenure } from "../law/tenure.js";
 import type { Timing } from "../law/timing.js";
+import type { TokenFloor } from "../law/token-floor.js";
 import type { TransferOptions, TransferResult } from "../api/term.js";
 import type { Heir, Leader } from "../seam/backend.js";
 import type { Following } from "./follower-log.js";
 
 /** Whose term it is. */
 export interface Transferring extends Following {
+  readonly floor: Pick<TokenFloor, "seen">;
   stopSignal(signal: AbortSignal | undefined): LinkedSignal;
 }
 
@@ -83,6 +85,8 @@ async function observe(
   await (caller === undefined ? ending : untilAborted(caller, ending));
   const since = clock.now();
   const leader = await successor(candidate, tenure.token, heir.forMs, stop);
+  // A store that goes back behind this has forgotten a leader that we have seen.
+  if (leader !== null) candidate.floor.seen(leader.token);
   caller?.throwIfAborted();
   const tookMs = clock.now() - since;
   const result = resultOf(leader, heir);

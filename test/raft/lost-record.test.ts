@@ -1,7 +1,8 @@
 /** A record that was written is still there after one voter lost its disk and came back. */
 import { expect, test } from "vitest";
 import { beginning } from "../../src/backends/raft/join.js";
-import { Acceptor, Proposer } from "../../src/backends/raft/register.js";
+import { Proposer } from "../../src/backends/raft/proposer.js";
+import { Acceptor } from "../../src/backends/raft/register.js";
 import type { RegisterRequest } from "../../src/backends/raft/register.js";
 import { systemClock } from "../../src/kit/clock.js";
 import { StopSource } from "../../src/kit/stop.js";

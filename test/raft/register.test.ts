@@ -1,7 +1,8 @@
 /** Registers over acceptors in memory: minorities, half-written values, and many who write at once with lost messages. */
 import { describe, expect, it } from "vitest";
-import { Acceptor, Proposer } from "../../src/backends/raft/register.js";
-import type { Acceptors } from "../../src/backends/raft/register.js";
+import { Proposer } from "../../src/backends/raft/proposer.js";
+import type { Acceptors } from "../../src/backends/raft/proposer.js";
+import { Acceptor } from "../../src/backends/raft/register.js";
 import { systemClock } from "../../src/kit/clock.js";
 import { StopSource } from "../../src/kit/stop.js";
 import { clockAhead } from "../support/clock-ahead.js";

@@ -4,7 +4,7 @@ import type { Mutant } from "./mutants.js";
 
 const NODE = "src/backends/raft/node.js";
 const VOTER = "src/backends/raft/voter.js";
-const REGISTER = "src/backends/raft/register.js";
+const PROPOSER = "src/backends/raft/proposer.js";
 
 /** The simulator's own account of what voters said catches these at once; what counts is that two leaders are seen. */
 const SEEN: readonly Rule[] = ["late-stop", "stop-order", "false-loss", "promise", "two-votes"];
@@ -118,7 +118,7 @@ export const RAFT_MUTANTS: readonly Mutant[] = [
     name: "Raft: a read shows what a minority has",
     rule: "never a value that may not come to be",
     stores: ["peers"],
-    edits: [{ file: REGISTER, find: "if (same.length >= majority)", replace: "if (same.length >= 1)" }],
+    edits: [{ file: PROPOSER, find: "if (same.length >= majority)", replace: "if (same.length >= 1)" }],
   },
   {
     name: "Raft: finishing a write gives it a new version",
@@ -126,7 +126,7 @@ export const RAFT_MUTANTS: readonly Mutant[] = [
     stores: ["peers"],
     edits: [
       {
-        file: REGISTER,
+        file: PROPOSER,
         find: "const { version, base, text } = value;",
         replace: "const { base, text } = value; const version = ballot;",
       },
@@ -137,9 +137,9 @@ export const RAFT_MUTANTS: readonly Mutant[] = [
     rule: "its promises do not count until it has accepted again",
     stores: ["peers"],
     edits: [
-      { file: REGISTER, find: "unfit === undefined && blank !== true", replace: "unfit === undefined" },
+      { file: PROPOSER, find: "unfit === undefined && blank !== true", replace: "unfit === undefined" },
       {
-        file: REGISTER,
+        file: PROPOSER,
         find: "answer.yes && answer.blank !== true",
         replace: "answer.yes",
       },

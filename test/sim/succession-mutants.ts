@@ -34,27 +34,43 @@ export const SUCCESSION_MUTANTS: readonly Mutant[] = [
     name: "an heir is ignored: etcd",
     rule: "those ahead of an heir give way to it",
     stores: ["queue"],
-    edits: [{ file: ETCD, find: "candidateKey.heirOf = note.leader;", replace: 'return "stays";' }],
+    edits: [
+      {
+        file: ETCD,
+        find: "const known = candidateKey.heirOf?.has(note.leader) === true ? candidateKey.heirOf : [];",
+        replace: 'return "stays";',
+      },
+    ],
   },
   {
     name: "an heir is ignored: ZooKeeper",
     rule: "those ahead of an heir give way to it",
     stores: ["sessions"],
-    edits: [{ file: ZOOKEEPER, find: "node.heirOf = note.leader;", replace: 'return "stays";' }],
+    edits: [
+      {
+        file: ZOOKEEPER,
+        find: "const known = node.heirOf?.has(note.leader) === true ? node.heirOf : [];",
+        replace: 'return "stays";',
+      },
+    ],
   },
   {
     name: "an heir lets others go first: etcd",
     rule: "who was asked for by name does not stand aside",
     stores: ["queue"],
     edits: [
-      { file: ETCD_ASIDE, find: "candidateKey.heirOf === predecessor.createRevision", replace: "false" },
+      {
+        file: ETCD_ASIDE,
+        find: "candidateKey.heirOf?.has(predecessor.createRevision) === true",
+        replace: "false",
+      },
     ],
   },
   {
     name: "an heir lets others go first: ZooKeeper",
     rule: "who was asked for by name does not stand aside",
     stores: ["sessions"],
-    edits: [{ file: ZOOKEEPER_ASIDE, find: "node.heirOf === predecessor || ", replace: "" }],
+    edits: [{ file: ZOOKEEPER_ASIDE, find: "node.heirOf?.has(predecessor) === true || ", replace: "" }],
   },
   {
     name: "an heir takes the keys of those ahead away: etcd",

@@ -48,8 +48,8 @@ export class CandidateKey implements Stop {
   identityKey: string | undefined;
   /** Key that names the heir, once this leader has written it: removed with the candidate's key. */
   heirKey: string | undefined;
-  /** Token of the leader that asked for us as its heir. */
-  heirOf: bigint | undefined;
+  /** Tokens of the leader that asked for us as its heir, and of those between us that were asked to give way. */
+  heirOf: ReadonlySet<bigint> | undefined;
   /** Somebody touched the key: a leader is about to hand over, and something is asked of us. */
   touched = false;
   /** Renewals in a row in which its key was not allowed to be read. */
@@ -125,6 +125,11 @@ export class CandidateKey implements Stop {
   seenAhead(kv: KeyValue | undefined): void {
     if (kv !== undefined && (this.token === undefined || kv.createRevision < this.token))
       this.#seen(kv.createRevision);
+  }
+
+  /** What stands in its place, in a layout with one key: a later leader's, whose token counts as seen. */
+  inItsPlace(kv: KeyValue | undefined): void {
+    if (kv !== undefined) this.#seen(kv.createRevision);
   }
 
   lose(why: string): void {

@@ -178,7 +178,9 @@ async function tryToHeed(
   if (note === undefined || leader === undefined || leader.createRevision !== note.leader) return "stays";
   const guards = [leader, note].map((each) => created(each));
   if (note.key === key && note.createRevision === token) {
-    candidateKey.heirOf = note.leader;
+    const known = candidateKey.heirOf?.has(note.leader) === true ? candidateKey.heirOf : [];
+    // The last that we see of them may be any of these: the leader may go before we look again.
+    candidateKey.heirOf = new Set([...known, ...(before ?? []).map(({ createRevision }) => createRevision)]);
     const others = (before ?? []).slice(0, -1);
     if (others.length === 0) return "stays";
     const touches = others.map((other): Operation => ({ kind: "touch", key: other.key }));

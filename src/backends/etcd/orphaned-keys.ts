@@ -159,6 +159,7 @@ export class OrphanedKeys {
     const then = candidateKeys.map(({ key }) => ({ kind: "range", key, keysOnly: true }) as const);
     const { results } = await client.transaction({ when: [], then, otherwise: [] }, limits);
     for (const [i, candidateKey] of candidateKeys.entries()) {
+      candidateKey.inItsPlace(results[i]?.kvs[0]);
       if (results[i]?.kvs.length !== 0) await candidateKey.remove(limits);
       if (clock.now() >= (this.#orphans.get(candidateKey)?.until ?? 0)) removed(candidateKey);
     }

@@ -31,7 +31,7 @@ export async function standAside(
 ): Promise<"left" | "leads" | "changed"> {
   const { election, key, identityKey, token, lease } = candidateKey;
   if (token === undefined || identityKey === undefined) return "leads";
-  if (candidateKey.heirOf === predecessor.createRevision) return "leads";
+  if (candidateKey.heirOf?.has(predecessor.createRevision) === true) return "leads";
   const turn = keys.turn(election);
   const queue = { ...keys.queue(election), sort: "oldest-first", limit: 2, keysOnly: true } as const;
   const { results } = await client.transaction(

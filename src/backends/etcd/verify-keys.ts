@@ -199,7 +199,10 @@ function compare(
       candidateKey.denials = 0;
       if (extension !== undefined) candidateKey.extension = extension;
       candidateKey.seen = lastSeen(answer, predecessor);
-    } else if (token !== undefined) candidateKey.lose("its key is gone");
+    } else if (token !== undefined) {
+      candidateKey.inItsPlace(own);
+      candidateKey.lose("its key is gone");
+    }
     if (operations.length > 1) candidateKey.seenAhead(found);
     if (
       operations.length > 1 &&

@@ -1,7 +1,6 @@
 /** A voter as a whole: journal, voter and acceptor, the door for others, and links to the other voters. */
 import { ConclaveError, describe } from "../../kit/errors.js";
-import { StopSource } from "../../kit/stop.js";
-import type { Stop } from "../../kit/stop.js";
+import { type Stop, StopSource } from "../../kit/stop.js";
 import { bounded, sleep } from "../../kit/wait.js";
 import type { Clock } from "../../seam/clock.js";
 import type { Address } from "./address.js";
@@ -15,7 +14,8 @@ import type { ElectionAnswer, WhoRequest } from "./messages.js";
 import type { NodeRequest, StateAnswer, StateRequest } from "./node-messages.js";
 import type { Peering } from "./peering.js";
 import { askState, statePage } from "./state-pages.js";
-import { Acceptor, Proposer } from "./register.js";
+import { Proposer } from "./proposer.js";
+import { Acceptor } from "./register.js";
 import type { RegisterRequest } from "./register.js";
 import { decodeRequest, encode } from "./transport/wire.js";
 import type { Answer, Request } from "./transport/wire.js";
@@ -154,7 +154,7 @@ export class RaftNode {
   async handle(request: Request, gone: Stop = NEVER): Promise<Answer> {
     if (this.#stop.aborted) throw new ConclaveError("state", "this voter is closed");
     const answer = await this.#decide(request, gone);
-    // Every answer tells of what must not be forgotten: it waits for all records so far, and for a look that no other process has the journal.
+    // What it tells must not be forgotten: it waits for all records so far, and for a look that no other process has the journal.
     if (!this.#journal.quiet) await this.#journal.settled().catch(() => {});
     if (request.kind !== "state") await this.#journal.stillOwn().catch(() => {});
     return this.unfit === undefined || request.kind === "state" ? answer : unfitAnswer(request, this.unfit);

@@ -95,9 +95,10 @@ export class Voter {
     const state = this.#look(election);
     if (term <= this.#term(state)) {
       const again = term === state.term && state.vote?.id === bid.id;
-      return again
-        ? { answer: { kind: "vote", yes: true, term: state.term } }
-        : { answer: this.#no(state, "older") };
+      if (!again) return { answer: this.#no(state, "older") };
+      // A question that comes twice, late: somebody else may have opened the term meanwhile.
+      const other = this.#promisedOther(state, bid.candidate, at.now);
+      return { answer: other ?? { kind: "vote", yes: true, term: state.term } };
     }
     if (this.#isAhead(term, state, at)) return { answer: this.#no(state, "ahead", aheadOf(term)) };
     const refused = this.#refused(state, bid.candidate, at.now);
@@ -172,9 +173,13 @@ export class Voter {
   /** Rules 1, 2 and 4, as far as they are the same for votes and pre-votes. */
   #refused(state: VoterState, candidate: string, now: number): VoteAnswer | undefined {
     if (now < state.quietUntil) return { ...this.#no(state, "quiet"), leftMs: state.quietUntil - now };
+    return this.#promisedOther(state, candidate, now) ?? this.#leftToHeir(state, candidate, now);
+  }
+
+  /** Rule 1. */
+  #promisedOther(state: VoterState, candidate: string, now: number): VoteAnswer | undefined {
     const { promise } = state;
-    if (promise === null || !isBound(state, now) || promise.bid.candidate === candidate)
-      return this.#leftToHeir(state, candidate, now);
+    if (promise === null || !isBound(state, now) || promise.bid.candidate === candidate) return undefined;
     const leftMs = promise.until - now;
     const promised = { term: promise.term, bid: promise.bid, leftMs };
     return { ...this.#no(state, "other"), promised, leftMs };

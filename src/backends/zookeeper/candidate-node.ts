@@ -23,8 +23,8 @@ export class CandidateNode extends SessionCandidate {
   sent = false;
   /** Nobody but the leader is before it: its turn may come at any moment. */
   next = false;
-  /** Name of the leader that asked for us as its heir. */
-  heirOf: string | undefined;
+  /** Names of the leader that asked for us as its heir, and of those between us that were asked to give way. */
+  heirOf: ReadonlySet<string> | undefined;
   /** When the last check was sent that found the node. */
   checkedAt = -Infinity;
 

@@ -147,7 +147,9 @@ export async function heed(queue: InQueue, found: NodeData): Promise<"left" | "s
   const [own, heir] = [all.indexOf(childName(node.path)), all.indexOf(note.heir)];
   if (all[0] !== note.leader || heir < own) return "stays";
   if (heir === own) {
-    node.heirOf = note.leader;
+    const known = node.heirOf?.has(note.leader) === true ? node.heirOf : [];
+    // The last that we see of them may be any of these: the leader may go before we look again.
+    node.heirOf = new Set([...known, ...all.slice(0, own)]);
     if (note.state === "ready") return "stays";
     const { version } = found.stat;
     const data = write({ ...note, state: "ready" });

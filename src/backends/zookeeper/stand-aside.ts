@@ -28,7 +28,7 @@ export async function standAside(
 ): Promise<"left" | "leads" | "changed"> {
   const { connection, node, paths, layout, limits } = queue;
   const turn = paths.turn(node.election);
-  if (node.heirOf === predecessor || (await isNamed(queue, predecessor))) return "leads";
+  if (node.heirOf?.has(predecessor) === true || (await isNamed(queue, predecessor))) return "leads";
   for (let attempt = 0; attempt < MOST_ATTEMPTS && node.path !== undefined; attempt++) {
     const own = childName(node.path);
     const [all, chain] = await Promise.all([namesOf(queue), connection.getData(turn, limits)]);

@@ -6,6 +6,8 @@ import type { Subject, SubjectTerm } from "./subject.js";
 
 /** Two beats within a ttl, each tried again after lost races. */
 const ROSTER_UPDATES = 15;
+/** Values that a leader publishes in a row: each wakes whoever watches. */
+export const BURST = 20; // more than the file store keeps
 
 export class ElectionWork implements Workload {
   readonly updatesPerTtl: number;
@@ -18,7 +20,9 @@ export class ElectionWork implements Workload {
     readonly election: Subject,
   ) {
     this.#by = host;
-    this.updatesPerTtl = host.plan.roster === undefined ? 0 : ROSTER_UPDATES;
+    const { roster, faults } = host.plan;
+    const bursts = faults.filter(({ kind }) => kind === "burst").length;
+    this.updatesPerTtl = (roster === undefined ? 0 : ROSTER_UPDATES) + Math.min(bursts, 2) * BURST;
   }
 
   begin(): void {

@@ -1,6 +1,7 @@
 /** The disk of a simulated voter: writes take time, and one that a crash cuts short may leave any part of its bytes. */
 import type { JournalDisk } from "../../backends/raft/journal.js";
 import type { SimProcess } from "./node.js";
+import type { Plan } from "./plan.js";
 import type { Random } from "./random.js";
 
 interface Writing {
@@ -28,20 +29,22 @@ export class PeerDisk {
     return this.#durable === null;
   }
 
-  open(process: SimProcess, slowMs: number): JournalDisk {
+  open(process: SimProcess, { ttlMs, healAtMs }: Pick<Plan, "ttlMs" | "healAtMs">): JournalDisk {
     this.#crashed();
     const write = (kind: Writing["kind"], bytes: Uint8Array): Promise<void> =>
       new Promise((resolve) => {
         const writing = { process, kind, bytes: Uint8Array.from(bytes) };
         this.#writing = writing;
-        const slow = this.random.next() < SLOW ? this.random.next() * slowMs : 0;
         const { scheduler } = process.node;
-        scheduler.at(scheduler.now + this.random.logNormal(SYNC_MEDIAN_MS, 0.7) + slow, () =>
-          process.whenRunning(() => {
-            if (!process.alive || this.#writing !== writing) return;
-            this.#apply(writing, bytes.length);
-            process.deliver(resolve);
-          }),
+        const slow = this.random.next() < SLOW ? this.random.next() * ttlMs : 0;
+        scheduler.at(
+          scheduler.now + this.random.logNormal(SYNC_MEDIAN_MS, 0.7) + (scheduler.now < healAtMs ? slow : 0),
+          () =>
+            process.whenRunning(() => {
+              if (!process.alive || this.#writing !== writing) return;
+              this.#apply(writing, bytes.length);
+              process.deliver(resolve);
+            }),
         );
       });
     return {

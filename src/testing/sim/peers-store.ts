@@ -186,7 +186,7 @@ class Cluster {
       {
         self,
         bind: { host: "sim", port: 0 },
-        disk: disk.open(process, plan.ttlMs),
+        disk: disk.open(process, plan),
         peering,
         clock,
         log: (line) => monitor.note(line),

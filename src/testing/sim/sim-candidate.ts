@@ -6,6 +6,7 @@ import { isConclaveError } from "../../kit/errors.js";
 import { bounded, onAbort } from "../../kit/wait.js";
 import type { Claim } from "../../seam/backend.js";
 import { watchCallRate } from "./call-rate.js";
+import { BURST } from "./election-work.js";
 import { SimClock } from "./clock.js";
 import type { WorkloadHost, Workload, WorkloadFactory } from "./workload.js";
 import type { Monitor } from "./monitor.js";
@@ -292,8 +293,6 @@ function marginOf(askedTtlMs: number, stopShare: number | undefined): (grantedTt
   const marginMs = stopShare === undefined ? Math.max(250, askedTtlMs * 0.15) : askedTtlMs * (1 - stopShare);
   return (grantedTtlMs) => marginMs * Math.max(1, grantedTtlMs / askedTtlMs);
 }
-
-const BURST = 20; // more than the file room keeps
 
 function text(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

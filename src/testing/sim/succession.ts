@@ -20,6 +20,7 @@ const SLACK_MS = 50;
 const LINGERS = 3;
 /** Messages of a dead candidate may be as late as this. */
 const LATEST_MS = 6_000;
+const MOST_POLLS = 3;
 
 export class Succession {
   readonly #world: World;
@@ -103,7 +104,9 @@ export class Succession {
       const waits = candidate?.open === true && node.turningSince < scheduler.now - 2 * plan.ttlMs;
       return node !== leader && waits && candidate.name !== undefined ? [candidate.name] : [];
     });
-    if (first !== undefined) from?.candidate?.transfer(this.#random.pick([first, ...others]), plan.ttlMs);
+    // Where nothing is pushed an heir may look only after 2.2 times `retryMs` (Kubernetes).
+    const forMs = Math.max(plan.ttlMs, MOST_POLLS * plan.retryMs);
+    if (first !== undefined) from?.candidate?.transfer(this.#random.pick([first, ...others]), forMs);
   }
 
   #checkPreemption(from: SimCandidate, token: bigint, heir: string): void {
