@@ -28,12 +28,15 @@ interface Answer {
   readonly leader: Leader | null;
   /** Whether operators have paused it; `undefined`: the store keeps no records, or they cannot be read. */
   readonly paused?: boolean | undefined;
+  /** It is paused, and somebody was elected since. */
+  readonly pauseIgnored?: boolean | undefined;
   /** What its leaders have recorded; `undefined`: nothing, or it was not asked for. */
   readonly history?: TermHistory | undefined;
   /** Why it could not be asked. */
   readonly error?: unknown;
 }
 
+const IGNORED = "paused, but led: its candidates do not follow requests (controls: true)";
 /** Elections asked at a time. */
 const AT_ONCE = 16;
 
@@ -43,7 +46,8 @@ Examples:
   $ conclave status nightly-bill mailer --json
   $ conclave status --lock-dir /var/lib/billing
 
-Asks once and ends; "conclave observe --watch" goes on. "(paused)": nobody new is elected, see "conclave pause --help".
+Asks once and ends; "conclave observe --watch" goes on. "(paused)": nobody new is elected, see "conclave pause --help". An
+election that is paused and was won since has a line of its own: its candidates do not follow requests.
 Exit codes: 0 every election was asked; 2 bad usage; 3 the store, or an election in it, could not be asked; 4 any other fault.`;
 
 const LIST_HELP = `
@@ -67,7 +71,7 @@ export function addList(program: Command, done: (code: number) => void): void {
   addStoreOptions(command)
     .option(
       "--json",
-      "one JSON object a line: event, at, election, candidate, token, value, since, paused, terms, changes",
+      "one JSON object a line: event, at, election, candidate, token, value, since, paused, pauseIgnored, terms, changes",
     )
     .addHelpText("after", LIST_HELP)
     .action(async (names: readonly string[], options: StatusOptions) =>
@@ -144,11 +148,12 @@ async function ask(election: Election, histories: boolean, signal: AbortSignal):
   const history = records && histories ? readHistory(backend, name, { signal }).catch(() => null) : undefined;
   try {
     const leader = await election.leader({ signal });
-    const paused = await controls;
+    const said = await controls;
     return {
       name,
       leader,
-      paused: paused && paused.pause !== null,
+      paused: said && said.pause !== null,
+      pauseIgnored: leader !== null && leader.token > (said?.pause?.found ?? leader.token),
       history: (await history) ?? undefined,
     };
   } catch (error) {
@@ -157,25 +162,26 @@ async function ask(election: Election, histories: boolean, signal: AbortSignal):
   }
 }
 
-function lineOf({ name, leader, paused, history, error }: Answer): object {
+function lineOf({ name, leader, paused, pauseIgnored, history, error }: Answer): object {
   if (error !== undefined) return errorLine(name, null, null, error);
   return {
     ...leaderLine(name, leader),
     since: leader?.since ?? null,
     ...(paused !== undefined && { paused }),
+    ...(pauseIgnored === true && { pauseIgnored }),
     ...(history !== undefined && { terms: history.recorded, changes: history.changes }),
   };
 }
 
 function table(answers: readonly Answer[], histories: boolean): string[] {
-  const rows = answers.map(({ name, leader, paused, history, error }) => ({
+  const rows = answers.map(({ name, leader, paused, pauseIgnored, history, error }) => ({
     election: name,
     leader: error === undefined ? (leader?.candidate ?? null) : undefined,
     paused: paused === true,
     token: leader?.token.toString() ?? null,
     since: leader?.since ?? null,
     ...(histories && { changes: history?.changes ?? null }),
-    trouble: error === undefined ? null : redact(describe(error)),
+    trouble: error === undefined ? (pauseIgnored === true ? IGNORED : null) : redact(describe(error)),
   }));
   return tableLines(rows, systemClock.wall(), {
     columns: process.stdout.isTTY ? process.stdout.columns || 80 : Infinity,

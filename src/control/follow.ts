@@ -34,7 +34,7 @@ export async function* followControls(
       try {
         watch.arm();
         const controls = await record.read({ signal });
-        const mark = JSON.stringify([controls.pause, controls.request?.id, controls.answer?.id]);
+        const mark = markOf(controls);
         if (mark !== last) yield controls;
         last = mark;
       } catch (error) {
@@ -47,6 +47,11 @@ export async function* followControls(
     unlink();
     stop.abort();
   }
+}
+
+/** What a reader is told of again if it changes. */
+function markOf({ pause, request, answer }: Controls): string {
+  return JSON.stringify([pause?.since, pause?.by, request?.id, answer?.id]);
 }
 
 class ControlWatch {

@@ -18,7 +18,7 @@ import type { Transferring } from "./transfer.js";
  * A read that is younger than this counts for the grant that follows it, so that
  * a candidate that is elected at once asks once. A pause takes effect as much later.
  */
-const FRESH_MS = 50;
+export const FRESH_MS = 50;
 /** A store that does not push is not read more often than this. */
 const LEAST_POLL_MS = 500;
 
