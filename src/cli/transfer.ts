@@ -1,5 +1,6 @@
 /** An operator asks a leader to hand over to a candidate: it stops its work in good order, and that one leads. */
 import type { Command } from "commander";
+import { pausedText } from "../control/codec.js";
 import { isHeir } from "../kit/heir.js";
 import { checkCandidate } from "../kit/names.js";
 import { EXIT } from "../terminal/failure.js";
@@ -28,9 +29,11 @@ Examples:
 The request is kept in the store; leaders that were started by this program, or with the library's option
 "controls: true", follow it. The leader stops its work and names the candidate as it gives leadership up; others leave
 the vacancy to it for a few seconds, then anybody may lead. What is printed is what was seen in the store.
+While the election is paused nothing is asked: nobody could take over.
 
-Exit codes: 0 the candidate leads; 1 another one leads, nobody does, or the leader refused; 2 bad usage, or a store
-without records; 3 the store could not be asked; 4 any other fault; 5 the term was not over in time: see the message.`;
+Exit codes: 0 the candidate leads; 1 another one leads, nobody does, the election is paused, or the leader refused; 2 bad
+usage, or a store without records; 3 the store could not be asked; 4 any other fault; 5 the term was not over in time: see
+the message.`;
 
 export function addTransfer(program: Command, done: (code: number) => void): void {
   const command = program
@@ -68,6 +71,11 @@ async function transfer(name: string, options: TransferCommandOptions): Promise<
   if (isHeir(leader.candidate, to)) {
     say("taken", `${leader.candidate} leads "${name}" already`, { next: leader.candidate });
     return EXIT.ok;
+  }
+  if ((await record.read({ signal })).pause !== null) {
+    const detail = pausedText(name);
+    say("refused", detail, { detail });
+    return EXIT.no;
   }
   const limitMs = options.timeout ?? ASK_MS;
   const ask = { kind: "transfer", to } as const;

@@ -45,6 +45,11 @@ export interface Pause {
   readonly found?: bigint | undefined;
 }
 
+/** Why nothing is handed over meanwhile: whoever is named would give it back, and nobody would lead. */
+export function pausedText(election: string): string {
+  return `"${election}" is paused: \`conclave unpause ${election}\` first`;
+}
+
 /** All that operators ask of one election. */
 export interface Controls {
   readonly pause: Pause | null;

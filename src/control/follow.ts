@@ -11,6 +11,8 @@ export interface FollowOptions extends CallOptions {
   readonly unpushedMs: number;
   /** The record could not be read; it is read again. */
   readonly failed?: ((error: unknown) => void) | undefined;
+  /** Told of every read, before a reader of the generator is. */
+  readonly seen?: ((controls: Controls) => void) | undefined;
 }
 
 /** A watch that ends at once is not started again sooner than this. */
@@ -34,6 +36,7 @@ export async function* followControls(
       try {
         watch.arm();
         const controls = await record.read({ signal });
+        options.seen?.(controls);
         const mark = markOf(controls);
         if (mark !== last) yield controls;
         last = mark;

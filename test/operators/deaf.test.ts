@@ -5,7 +5,8 @@ import { fileBackend } from "../../src/backends/file/index.js";
 import { Election } from "../../src/election/election.js";
 import { fileURLToPath } from "node:url";
 import { inProcess, scratch } from "../cli/process.js";
-import { run } from "./scenario.js";
+import { until } from "../support/until.js";
+import { run, stand } from "./scenario.js";
 
 /** Opened as a user does who has not read of `controls`. */
 function deaf(url: string, id: string): Election {
@@ -49,5 +50,25 @@ describe("a pause that candidates do not follow", () => {
     await using a = deaf(url, "a");
     await a.campaign();
     expect((await inProcess(["status", "--backend", url])).out).toContain(IGNORED);
+  });
+});
+
+describe("conclave transfer while the election is paused", () => {
+  it("asks nothing: the heir would give leadership back, and nobody would lead", async () => {
+    const url = pathToFileURL(scratch()).href;
+    const [a, b] = [await stand(url, "mailer", "a"), await stand(url, "mailer", "b")];
+    try {
+      await until(() => a.leading || b.leading);
+      const [leader, heir] = a.leading ? [a, "b"] : [b, "a"];
+      const { term } = leader;
+      await run(url, "pause", "mailer");
+      const detail = '"mailer" is paused: `conclave unpause mailer` first';
+      expect(await run(url, "transfer", "mailer", "--to", heir)).toMatchObject({
+        ...{ code: 1, lines: [{ event: "refused", candidate: leader.candidate, to: heir, detail }] },
+      });
+      expect(term!.held).toBe(true);
+    } finally {
+      await Promise.all([a.close(), b.close()]);
+    }
   });
 });
