@@ -63,7 +63,10 @@ export function addServe(program: Command, done: (code: number) => void): void {
     .command("serve")
     .summary("elections over HTTP, for any language")
     .description("Campaigns, and tells other programs over HTTP who leads.")
-    .argument("[NAME...]", "the elections; with --observe-only, all that the store lists if none is named");
+    .argument(
+      "[NAME...]",
+      "the elections; with --observe-only, all of the store, as `conclave list` has them, if none is named",
+    );
   addIdOption(command);
   addLastWillOption(addStoreOptions(command));
   addTimingOptions(command).addOption(

@@ -1,22 +1,20 @@
 import type { Command } from "commander";
-import { HISTORY, readHistory } from "../control/history.js";
+import { readHistory } from "../control/history.js";
 import type { TermHistory } from "../control/history.js";
-import { CONTROL } from "../control/record.js";
 import type { Election } from "../election/election.js";
 import { systemClock } from "../kit/clock.js";
 import { describe } from "../kit/errors.js";
-import { recordOwner } from "../kit/names.js";
-import { bounded } from "../kit/wait.js";
 import type { Leader } from "../seam/backend.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import { errorLine, leaderLine } from "../terminal/lines.js";
 import { output } from "../terminal/output.js";
 import { redact } from "../terminal/secrets.js";
 import { tableLines } from "../terminal/table.js";
-import { ATTEMPT_MS, controlsIn, reader } from "./controls.js";
+import { controlsIn, reader } from "./controls.js";
+import { knownElections } from "./known-elections.js";
 import { stopOnSignals } from "./signals.js";
-import { addStoreOptions, listed, openStore } from "./store.js";
-import type { Store, StoreOptions } from "./store.js";
+import { addStoreOptions, openStore } from "./store.js";
+import type { StoreOptions } from "./store.js";
 
 interface StatusOptions extends StoreOptions {
   readonly json?: boolean;
@@ -97,7 +95,7 @@ async function status(names: readonly string[], options: StatusOptions, historie
   await using _backend = store.backend;
   using stop = stopOnSignals();
   const { signal } = stop;
-  const chosen = names.length > 0 ? names : await known(store, signal);
+  const chosen = names.length > 0 ? names : await knownElections(store, signal);
   const elections = chosen.map((name) => reader(store.backend, name));
   const answers = await asked(elections, histories, signal);
   const out = output();
@@ -105,21 +103,6 @@ async function status(names: readonly string[], options: StatusOptions, historie
   else if (answers.length === 0) out.line(`there is no election in ${store.where}`);
   else for (const line of table(answers, histories)) out.line(line);
   return answers.some(({ error }) => error !== undefined) ? EXIT.unreachable : EXIT.ok;
-}
-
-/** Those that the store lists, and those it has only records of: a paused one may have no candidate. */
-async function known(store: Store, signal: AbortSignal): Promise<readonly string[]> {
-  const names = new Set(await listed(store, signal));
-  const { records } = store.backend;
-  if (records?.list === undefined) return [...names];
-  const found = await bounded(systemClock, ATTEMPT_MS, signal, "listing the records", (limited) =>
-    records.list!({ signal: limited }),
-  );
-  for (const key of found.names) {
-    const name = recordOwner(CONTROL, key) ?? recordOwner(HISTORY, key);
-    if (name !== undefined) names.add(name);
-  }
-  return [...names].sort();
 }
 
 async function asked(
