@@ -1,4 +1,5 @@
 /** Signals belong to the program, and this is the program. */
+import { sharedController } from "../kit/wait.js";
 import { Stopped } from "../terminal/failure.js";
 import { nobodyReads } from "../terminal/writing.js";
 
@@ -15,7 +16,8 @@ export function stopOnSignals(
   signals: readonly EndingSignal[] = ["SIGINT", "SIGTERM"],
   told: (signal: EndingSignal) => void = () => {},
 ): Stop {
-  const controller = new AbortController();
+  // Every election of a store may wait for it at once.
+  const controller = sharedController();
   const handle = (signal: EndingSignal): void => {
     if (controller.signal.aborted) process.exit(128 + NUMBERS[signal]);
     told(signal);
