@@ -54,3 +54,32 @@ describe("a transfer to nobody", () => {
     );
   });
 });
+
+describe("--candidate with the readable part of an id", () => {
+  it.each(["resign", "evict"])("means the leader in conclave %s, and no other", async (command) => {
+    const url = store();
+    const a = await stand(url, "web-1", false);
+    await until(() => a.leading);
+    const term = a.term!;
+    const other = await inProcess([command, "jobs", "--candidate", "web", "--backend", url]);
+    expect([other.code, other.out]).toEqual([1, expect.stringContaining("not web: nothing was")]);
+    expect(term.held).toBe(true);
+    const { code, out } = await inProcess([command, "jobs", "--candidate", "web-1", "--backend", url]);
+    expect([code, out]).toEqual([0, expect.stringContaining(a.candidate)]);
+    await term.ended;
+  });
+
+  it("is refused by evict if two candidates have it", async () => {
+    const url = store();
+    const a = await stand(url, "web-1", true);
+    await until(() => a.leading);
+    const b = await stand(url, "web-1", true);
+    const { term } = a;
+    const refused = await inProcess(["evict", "jobs", "--candidate", "web-1", "--backend", url]);
+    expect(refused.code).toBe(2);
+    for (const { candidate } of [a, b]) expect(refused.err).toContain(candidate);
+    expect(term!.held).toBe(true);
+    const exact = await inProcess(["evict", "jobs", "--candidate", a.candidate, "--backend", url]);
+    expect(exact).toMatchObject({ code: 0 });
+  });
+});
