@@ -27,7 +27,7 @@ import { openLog } from "../terminal/log.js";
 import type { Log, LogFormat } from "../terminal/log.js";
 import { durationOption } from "./options.js";
 import { output } from "../terminal/output.js";
-import { stopOnSignals } from "./signals.js";
+import { stoppingText, stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
@@ -103,7 +103,9 @@ async function serve(names: readonly string[], options: ServeOptions): Promise<n
   const out = output();
   const log = openLog(options.log, out, id);
   using stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
-    log.note(`${signal}: resigning (send it again to exit at once)`),
+    log.note(
+      `${signal}: ${stoppingText(elections.some((one) => one.leading))} (send it again to exit at once)`,
+    ),
   );
   const metrics = await metricsOf(elections, log);
   const { host, port } = options.listen;

@@ -11,6 +11,11 @@ export interface Stop extends Disposable {
 const NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const;
 type EndingSignal = keyof typeof NUMBERS;
 
+/** What a candidate does at the first signal: one that does not lead has no work to stop. */
+export function stoppingText(leading: boolean): string {
+  return leading ? "stopping the work and resigning" : "no longer campaigning";
+}
+
 /** The first signal stops in good order, the second exits at once. */
 export function stopOnSignals(
   signals: readonly EndingSignal[] = ["SIGINT", "SIGTERM"],

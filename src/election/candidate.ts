@@ -122,8 +122,8 @@ export class Candidate {
   }
 
   /** Ends its term, if it has one: stops the work, then hands over. */
-  async resign(): Promise<void> {
-    await this.tenure?.endNow("resigned", "resign() was called");
+  async resign(why = "resign() was called"): Promise<void> {
+    await this.tenure?.endNow("resigned", why);
   }
 
   /** Ends this term in favour of a named candidate, and says who was seen to lead next. */
