@@ -42,6 +42,22 @@ export function reader(backend: Backend, name: string): Election {
   return new Election({ name, backend, allowUnfenced: true });
 }
 
+/**
+ * Who stands, by the roster; nobody if there is none. One that the present leader
+ * is not on counts as none: those who kept it may all be gone.
+ */
+export async function standees(
+  election: Election,
+  leader: Leader,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  if (election.backend.records === undefined) return [];
+  // It is advice: a roster that cannot be read keeps nobody from acting.
+  const found = await election.candidates({ signal }).catch(() => []);
+  const names = found.map(({ candidate }) => candidate);
+  return names.includes(leader.candidate) ? names : [];
+}
+
 /** How a request to resign went. */
 export type ResignResult =
   /** The term is over. `next`: who leads by now. */

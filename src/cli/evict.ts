@@ -3,10 +3,12 @@ import type { Command } from "commander";
 import type { Backend, Claim, Leader } from "../seam/backend.js";
 import { Election } from "../election/election.js";
 import { systemClock } from "../kit/clock.js";
+import { isHeir } from "../kit/heir.js";
 import { bounded } from "../kit/wait.js";
 import { formatDuration } from "../terminal/duration.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import { output } from "../terminal/output.js";
+import { standees } from "./controls.js";
 import { stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
@@ -42,7 +44,10 @@ export function addEvict(program: Command, done: (code: number) => void): void {
     .description("Ends the present term: the leader cannot renew, and successors wait until it has stopped.")
     .argument("<NAME>", "the election");
   addStoreOptions(command)
-    .option("--candidate <id>", "only if this candidate leads (`conclave leader NAME` prints it)")
+    .option(
+      "--candidate <id>",
+      "only if this candidate leads: its id, or the readable part of it (`conclave leader NAME` prints it)",
+    )
     .option("--dead", "its process is gone for certain: do not wait for the end of its lease")
     .option("--json", "one JSON object: event, election, candidate, token, waitMs")
     .addHelpText("after", HELP)
@@ -59,8 +64,10 @@ async function evict(name: string, options: EvictOptions): Promise<number> {
   const say = speaker(name, options);
   const wanted = options.candidate;
   if (leader === null) return say("nobody", leader, `nobody leads "${name}" in ${store.where}`);
-  if (wanted !== undefined && wanted !== leader.candidate)
+  if (wanted !== undefined && !isHeir(leader.candidate, wanted))
     return say("other", leader, `${leader.candidate} leads "${name}", not ${wanted}: nothing was changed`);
+  if (wanted !== undefined && wanted !== leader.candidate)
+    checkAlone(wanted, await standees(election, leader, stop.signal));
   const claim = { election: name, candidate: leader.candidate, token: leader.token };
   const waitMs = await bounded(systemClock, LIMIT_MS, stop.signal, "evicting", (signal) =>
     end(claim, signal),
@@ -92,6 +99,15 @@ function endOf(
     const answer = await bar.call(backend, claim, { signal });
     return answer === "not-held" ? null : answer.waitMs;
   };
+}
+
+/** What is ended by force is named beyond doubt: two that have the same readable part are told apart by their ids. */
+function checkAlone(wanted: string, names: readonly string[]): void {
+  const meant = names.filter((id) => isHeir(id, wanted));
+  if (meant.length > 1)
+    throw new UsageError(
+      `${meant.join(" and ")} are both called ${wanted}: give the full id; nothing was changed`,
+    );
 }
 
 type Result = "evicted" | "nobody" | "other";

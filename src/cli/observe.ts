@@ -5,8 +5,9 @@ import { errorLine, leaderLine } from "../terminal/lines.js";
 import { openLog } from "../terminal/log.js";
 import { durationOption } from "./options.js";
 import { isDumb, output } from "../terminal/output.js";
+import { knownElections } from "./known-elections.js";
 import { stopOnSignals } from "./signals.js";
-import { addStoreOptions, listed, openStore } from "./store.js";
+import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 import { watchTable } from "./watch.js";
 
@@ -33,7 +34,10 @@ export function addObserve(program: Command, done: (code: number) => void): void
     .command("observe")
     .summary("follow who leads")
     .description("Follows who leads, without campaigning.")
-    .argument("[NAME...]", "the elections; with --watch, all that the store lists if none is named");
+    .argument(
+      "[NAME...]",
+      "the elections; with --watch, all of the store, as `conclave list` has them, if none is named",
+    );
   addStoreOptions(command)
     .addOption(
       durationOption(
@@ -56,13 +60,13 @@ async function observe(names: readonly string[], options: ObserveOptions): Promi
   using stop = stopOnSignals();
   const { signal } = stop;
   const retryMs = options.retryPeriod;
-  const chosen = names.length > 0 ? names : await listed(store, signal);
+  const chosen = names.length > 0 ? names : await knownElections(store, signal);
   if (options.watch === true && options.json !== true && process.stdout.isTTY && !isDumb()) {
     output().line(`elections live in ${store.where}`);
     let known = chosen;
     const all = async (): Promise<readonly string[]> => {
       // A store that cannot be asked now is asked again with the next drawing.
-      if (names.length === 0) known = await listed(store, signal).catch(() => known);
+      if (names.length === 0) known = await knownElections(store, signal).catch(() => known);
       return known;
     };
     await watchTable({ store, names: all, retryMs, terminal: process.stdout, signal });

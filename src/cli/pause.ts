@@ -3,7 +3,9 @@ import type { Command } from "commander";
 import type { Controls } from "../control/codec.js";
 import type { ControlRecord } from "../control/record.js";
 import type { Election } from "../election/election.js";
+import { FRESH_MS } from "../election/operators.js";
 import { systemClock } from "../kit/clock.js";
+import { sleep } from "../kit/wait.js";
 import type { Leader } from "../seam/backend.js";
 import { EXIT } from "../terminal/failure.js";
 import { output } from "../terminal/output.js";
@@ -24,6 +26,9 @@ interface PauseOptions extends StoreOptions {
 /** A candidate that was granted leadership while the pause was written leads all the same: it is asked too. */
 const MOST_LEADERS = 3;
 const INSTEAD = "stop the candidates";
+/** Nothing in the store tells them from those that obey, so it is said each time. */
+const DEAF =
+  "candidates of the library that were opened without controls: true do not obey, nor do those of other languages";
 
 const PAUSE_HELP = `
 Examples:
@@ -33,7 +38,8 @@ Examples:
 
 The pause is kept in the store until "conclave unpause". It is honoured by candidates that were started by this program,
 or with the library's option "controls: true": they do not campaign, and give back what they win. Candidates of other
-languages, and library users without that option, do not know of it and may still be elected.
+languages, and library users without that option, do not know of it and may still be elected; "conclave list" and "conclave
+status" show it when that has happened.
 
 Exit codes: 0 paused (with --resign: and nobody leads); 2 bad usage, or a store without records; 3 the store could not be
 asked; 4 any other fault; 5 paused, but with --resign the leader did not resign in time, or another one leads.`;
@@ -79,7 +85,10 @@ async function pause(name: string, options: PauseOptions): Promise<number> {
   });
   await record.change(paused, { signal });
   const { timeout: limitMs = ASK_MS } = options;
+  // Who has looked just before the pause may still be elected, and obeys all the same.
+  await sleep(systemClock, 2 * FRESH_MS, signal);
   const leader = await election.leader({ signal });
+  await record.change((now) => withFound(now, leader), { signal });
   const rest =
     options.resign === true
       ? await emptied(record, election, leader, { signal, limitMs })
@@ -96,7 +105,14 @@ async function pause(name: string, options: PauseOptions): Promise<number> {
     detail: rest.detail,
   };
   output().line(options.json === true ? JSON.stringify(line) : `"${name}" is paused; ${rest.detail}`);
+  if (options.json !== true) output().line(DEAF);
   return rest.code;
+}
+
+/** Notes whom the pause has found: whoever leads later does not follow it. A pause that goes on keeps the first one. */
+function withFound(now: Controls, leader: Leader | null): Controls | null {
+  if (now.pause === null || now.pause.found !== undefined) return null;
+  return { ...now, pause: { ...now.pause, found: leader?.token ?? 0n } };
 }
 
 interface Rest {

@@ -1,5 +1,6 @@
 /** An operator asks a leader to resign: it stops its work in good order, and the next one leads. */
 import type { Command } from "commander";
+import { isHeir } from "../kit/heir.js";
 import { formatDuration } from "../terminal/duration.js";
 import { EXIT } from "../terminal/failure.js";
 import { output } from "../terminal/output.js";
@@ -23,7 +24,7 @@ const EVICT = "end its process, or use `conclave evict`";
 const HELP = `
 Examples:
   $ conclave resign nightly-bill                                    whoever leads now
-  $ conclave resign nightly-bill --candidate web-1-5f0c7a1b29d4e8   only if this one leads
+  $ conclave resign nightly-bill --candidate web-1                  only if this one leads
 
 The request is kept in the store; leaders that were started by this program, or with the library's option
 "controls: true", follow it. The leader stops its work and gives leadership up; another candidate leads, or, if there is
@@ -40,7 +41,10 @@ export function addResign(program: Command, done: (code: number) => void): void 
     .description("Asks the leader to stop its work and to give leadership up, and says what became of it.")
     .argument("<NAME>", "the election");
   addStoreOptions(command)
-    .option("--candidate <id>", "only if this candidate leads (`conclave leader NAME` prints it)")
+    .option(
+      "--candidate <id>",
+      "only if this candidate leads: its id, or the readable part of it (`conclave leader NAME` prints it)",
+    )
     .addOption(durationOption("--timeout", "wait at most this long for the end of its term (default 30s)"))
     .option("--json", "one JSON object: event, election, candidate, token, next, detail")
     .addHelpText("after", HELP)
@@ -68,7 +72,7 @@ async function resign(name: string, options: ResignCommandOptions): Promise<numb
     say("nobody", `nobody leads "${name}" in ${store.where}`);
     return EXIT.no;
   }
-  if (candidate !== undefined && candidate !== leader.candidate) {
+  if (candidate !== undefined && !isHeir(leader.candidate, candidate)) {
     say("other", `${leader.candidate} leads "${name}", not ${candidate}: nothing was asked`);
     return EXIT.no;
   }

@@ -21,7 +21,7 @@ import { durationOption } from "./options.js";
 import { output } from "../terminal/output.js";
 import { addMetricsOption, serveMetrics } from "./metrics.js";
 import type { MetricsOption } from "./metrics.js";
-import { stopOnSignals } from "./signals.js";
+import { stoppingText, stopOnSignals } from "./signals.js";
 import { addElectionFlags, addStoreOptions, electionFlags, electionsNamed, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
@@ -79,7 +79,7 @@ async function run(name: string | undefined, options: RunOptions): Promise<numbe
   const log = openLog(options.log, output(), id, standing.candidate);
   note = (line) => log.note(line);
   using stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
-    log.note(`${signal}: stopping the work and resigning (send it again to exit at once)`),
+    log.note(`${signal}: ${stoppingText(standing.leading)} (send it again to exit at once)`),
   );
   log.note(
     `candidate ${standing.candidate} in election "${election}", ttl ${formatDuration(standing.timing.ttlMs)}`,

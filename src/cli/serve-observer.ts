@@ -12,9 +12,10 @@ import { openLog } from "../terminal/log.js";
 import type { Log } from "../terminal/log.js";
 import { output } from "../terminal/output.js";
 import { reader } from "./controls.js";
+import { knownElections } from "./known-elections.js";
 import type { ServeOptions } from "./serve.js";
 import { stopOnSignals } from "./signals.js";
-import { listed, openStore } from "./store.js";
+import { openStore } from "./store.js";
 import type { Store } from "./store.js";
 
 /** How often the store is asked for elections that were not there before. */
@@ -27,7 +28,7 @@ export async function observeOnly(names: readonly string[], options: ServeOption
   using stop = stopOnSignals();
   const { signal } = stop;
   const log = openLog(options.log, output(), "conclave");
-  const chosen = names.length > 0 ? names : await listed(store, signal);
+  const chosen = names.length > 0 ? names : await knownElections(store, signal);
   const elections = chosen.map((name) => reader(backend, name));
   const { host, port } = options.listen;
   const ui = options.ui === true;
@@ -64,7 +65,7 @@ async function addNew(
   const known = new Set(elections.map(({ name }) => name));
   let found: readonly string[] = [];
   try {
-    found = await listed(store, signal);
+    found = await knownElections(store, signal);
   } catch (error) {
     if (!signal.aborted) log.note(`the elections could not be listed: ${describe(error)}`);
   }

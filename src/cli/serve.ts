@@ -27,7 +27,7 @@ import { openLog } from "../terminal/log.js";
 import type { Log, LogFormat } from "../terminal/log.js";
 import { durationOption } from "./options.js";
 import { output } from "../terminal/output.js";
-import { stopOnSignals } from "./signals.js";
+import { stoppingText, stopOnSignals } from "./signals.js";
 import { addStoreOptions, openStore } from "./store.js";
 import type { StoreOptions } from "./store.js";
 
@@ -63,7 +63,10 @@ export function addServe(program: Command, done: (code: number) => void): void {
     .command("serve")
     .summary("elections over HTTP, for any language")
     .description("Campaigns, and tells other programs over HTTP who leads.")
-    .argument("[NAME...]", "the elections; with --observe-only, all that the store lists if none is named");
+    .argument(
+      "[NAME...]",
+      "the elections; with --observe-only, all of the store, as `conclave list` has them, if none is named",
+    );
   addIdOption(command);
   addLastWillOption(addStoreOptions(command));
   addTimingOptions(command).addOption(
@@ -100,7 +103,9 @@ async function serve(names: readonly string[], options: ServeOptions): Promise<n
   const out = output();
   const log = openLog(options.log, out, id);
   using stop = stopOnSignals(["SIGINT", "SIGTERM"], (signal) =>
-    log.note(`${signal}: resigning (send it again to exit at once)`),
+    log.note(
+      `${signal}: ${stoppingText(elections.some((one) => one.leading))} (send it again to exit at once)`,
+    ),
   );
   const metrics = await metricsOf(elections, log);
   const { host, port } = options.listen;

@@ -1,4 +1,5 @@
 /** Signals belong to the program, and this is the program. */
+import { sharedController } from "../kit/wait.js";
 import { Stopped } from "../terminal/failure.js";
 import { nobodyReads } from "../terminal/writing.js";
 
@@ -10,12 +11,18 @@ export interface Stop extends Disposable {
 const NUMBERS = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 } as const;
 type EndingSignal = keyof typeof NUMBERS;
 
+/** What a candidate does at the first signal: one that does not lead has no work to stop. */
+export function stoppingText(leading: boolean): string {
+  return leading ? "stopping the work and resigning" : "no longer campaigning";
+}
+
 /** The first signal stops in good order, the second exits at once. */
 export function stopOnSignals(
   signals: readonly EndingSignal[] = ["SIGINT", "SIGTERM"],
   told: (signal: EndingSignal) => void = () => {},
 ): Stop {
-  const controller = new AbortController();
+  // Every election of a store may wait for it at once.
+  const controller = sharedController();
   const handle = (signal: EndingSignal): void => {
     if (controller.signal.aborted) process.exit(128 + NUMBERS[signal]);
     told(signal);

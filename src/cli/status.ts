@@ -1,22 +1,20 @@
 import type { Command } from "commander";
-import { HISTORY, readHistory } from "../control/history.js";
+import { readHistory } from "../control/history.js";
 import type { TermHistory } from "../control/history.js";
-import { CONTROL } from "../control/record.js";
 import type { Election } from "../election/election.js";
 import { systemClock } from "../kit/clock.js";
 import { describe } from "../kit/errors.js";
-import { recordOwner } from "../kit/names.js";
-import { bounded } from "../kit/wait.js";
 import type { Leader } from "../seam/backend.js";
 import { EXIT, UsageError } from "../terminal/failure.js";
 import { errorLine, leaderLine } from "../terminal/lines.js";
 import { output } from "../terminal/output.js";
 import { redact } from "../terminal/secrets.js";
 import { tableLines } from "../terminal/table.js";
-import { ATTEMPT_MS, controlsIn, reader } from "./controls.js";
+import { controlsIn, reader } from "./controls.js";
+import { knownElections } from "./known-elections.js";
 import { stopOnSignals } from "./signals.js";
-import { addStoreOptions, listed, openStore } from "./store.js";
-import type { Store, StoreOptions } from "./store.js";
+import { addStoreOptions, openStore } from "./store.js";
+import type { StoreOptions } from "./store.js";
 
 interface StatusOptions extends StoreOptions {
   readonly json?: boolean;
@@ -28,12 +26,15 @@ interface Answer {
   readonly leader: Leader | null;
   /** Whether operators have paused it; `undefined`: the store keeps no records, or they cannot be read. */
   readonly paused?: boolean | undefined;
+  /** It is paused, and somebody was elected since. */
+  readonly pauseIgnored?: boolean | undefined;
   /** What its leaders have recorded; `undefined`: nothing, or it was not asked for. */
   readonly history?: TermHistory | undefined;
   /** Why it could not be asked. */
   readonly error?: unknown;
 }
 
+const IGNORED = "paused, but led: its candidates do not follow requests (controls: true)";
 /** Elections asked at a time. */
 const AT_ONCE = 16;
 
@@ -43,7 +44,8 @@ Examples:
   $ conclave status nightly-bill mailer --json
   $ conclave status --lock-dir /var/lib/billing
 
-Asks once and ends; "conclave observe --watch" goes on. "(paused)": nobody new is elected, see "conclave pause --help".
+Asks once and ends; "conclave observe --watch" goes on. "(paused)": nobody new is elected, see "conclave pause --help". An
+election that is paused and was won since has a line of its own: its candidates do not follow requests.
 Exit codes: 0 every election was asked; 2 bad usage; 3 the store, or an election in it, could not be asked; 4 any other fault.`;
 
 const LIST_HELP = `
@@ -67,7 +69,7 @@ export function addList(program: Command, done: (code: number) => void): void {
   addStoreOptions(command)
     .option(
       "--json",
-      "one JSON object a line: event, at, election, candidate, token, value, since, paused, terms, changes",
+      "one JSON object a line: event, at, election, candidate, token, value, since, paused, pauseIgnored, terms, changes",
     )
     .addHelpText("after", LIST_HELP)
     .action(async (names: readonly string[], options: StatusOptions) =>
@@ -93,7 +95,7 @@ async function status(names: readonly string[], options: StatusOptions, historie
   await using _backend = store.backend;
   using stop = stopOnSignals();
   const { signal } = stop;
-  const chosen = names.length > 0 ? names : await known(store, signal);
+  const chosen = names.length > 0 ? names : await knownElections(store, signal);
   const elections = chosen.map((name) => reader(store.backend, name));
   const answers = await asked(elections, histories, signal);
   const out = output();
@@ -101,21 +103,6 @@ async function status(names: readonly string[], options: StatusOptions, historie
   else if (answers.length === 0) out.line(`there is no election in ${store.where}`);
   else for (const line of table(answers, histories)) out.line(line);
   return answers.some(({ error }) => error !== undefined) ? EXIT.unreachable : EXIT.ok;
-}
-
-/** Those that the store lists, and those it has only records of: a paused one may have no candidate. */
-async function known(store: Store, signal: AbortSignal): Promise<readonly string[]> {
-  const names = new Set(await listed(store, signal));
-  const { records } = store.backend;
-  if (records?.list === undefined) return [...names];
-  const found = await bounded(systemClock, ATTEMPT_MS, signal, "listing the records", (limited) =>
-    records.list!({ signal: limited }),
-  );
-  for (const key of found.names) {
-    const name = recordOwner(CONTROL, key) ?? recordOwner(HISTORY, key);
-    if (name !== undefined) names.add(name);
-  }
-  return [...names].sort();
 }
 
 async function asked(
@@ -144,11 +131,12 @@ async function ask(election: Election, histories: boolean, signal: AbortSignal):
   const history = records && histories ? readHistory(backend, name, { signal }).catch(() => null) : undefined;
   try {
     const leader = await election.leader({ signal });
-    const paused = await controls;
+    const said = await controls;
     return {
       name,
       leader,
-      paused: paused && paused.pause !== null,
+      paused: said && said.pause !== null,
+      pauseIgnored: leader !== null && leader.token > (said?.pause?.found ?? leader.token),
       history: (await history) ?? undefined,
     };
   } catch (error) {
@@ -157,25 +145,26 @@ async function ask(election: Election, histories: boolean, signal: AbortSignal):
   }
 }
 
-function lineOf({ name, leader, paused, history, error }: Answer): object {
+function lineOf({ name, leader, paused, pauseIgnored, history, error }: Answer): object {
   if (error !== undefined) return errorLine(name, null, null, error);
   return {
     ...leaderLine(name, leader),
     since: leader?.since ?? null,
     ...(paused !== undefined && { paused }),
+    ...(pauseIgnored === true && { pauseIgnored }),
     ...(history !== undefined && { terms: history.recorded, changes: history.changes }),
   };
 }
 
 function table(answers: readonly Answer[], histories: boolean): string[] {
-  const rows = answers.map(({ name, leader, paused, history, error }) => ({
+  const rows = answers.map(({ name, leader, paused, pauseIgnored, history, error }) => ({
     election: name,
     leader: error === undefined ? (leader?.candidate ?? null) : undefined,
     paused: paused === true,
     token: leader?.token.toString() ?? null,
     since: leader?.since ?? null,
     ...(histories && { changes: history?.changes ?? null }),
-    trouble: error === undefined ? null : redact(describe(error)),
+    trouble: error === undefined ? (pauseIgnored === true ? IGNORED : null) : redact(describe(error)),
   }));
   return tableLines(rows, systemClock.wall(), {
     columns: process.stdout.isTTY ? process.stdout.columns || 80 : Infinity,

@@ -1,10 +1,11 @@
 /** An operator asks a leader to hand over to a candidate: it stops its work in good order, and that one leads. */
 import type { Command } from "commander";
+import { pausedText } from "../control/codec.js";
 import { isHeir } from "../kit/heir.js";
 import { checkCandidate } from "../kit/names.js";
-import { EXIT } from "../terminal/failure.js";
+import { EXIT, UsageError } from "../terminal/failure.js";
 import { output } from "../terminal/output.js";
-import { askToResign, controlsIn, reader, recordsIn } from "./controls.js";
+import { askToResign, controlsIn, reader, recordsIn, standees } from "./controls.js";
 import { durationOption } from "./options.js";
 import { ASK_MS, told } from "./resign.js";
 import { stopOnSignals } from "./signals.js";
@@ -28,9 +29,12 @@ Examples:
 The request is kept in the store; leaders that were started by this program, or with the library's option
 "controls: true", follow it. The leader stops its work and names the candidate as it gives leadership up; others leave
 the vacancy to it for a few seconds, then anybody may lead. What is printed is what was seen in the store.
+While the election is paused nothing is asked: nobody could take over. Nor is it if the leader is on a roster of candidates
+(--priority, --roster) and the one that is named is not.
 
-Exit codes: 0 the candidate leads; 1 another one leads, nobody does, or the leader refused; 2 bad usage, or a store
-without records; 3 the store could not be asked; 4 any other fault; 5 the term was not over in time: see the message.`;
+Exit codes: 0 the candidate leads; 1 another one leads, nobody does, the election is paused, or the leader refused; 2 bad
+usage, nobody of that name on the roster, or a store without records; 3 the store could not be asked; 4 any other fault; 5 the term was not over in time: see
+the message.`;
 
 export function addTransfer(program: Command, done: (code: number) => void): void {
   const command = program
@@ -69,6 +73,12 @@ async function transfer(name: string, options: TransferCommandOptions): Promise<
     say("taken", `${leader.candidate} leads "${name}" already`, { next: leader.candidate });
     return EXIT.ok;
   }
+  if ((await record.read({ signal })).pause !== null) {
+    const detail = pausedText(name);
+    say("refused", detail, { detail });
+    return EXIT.no;
+  }
+  checkStands(name, to, await standees(election, leader, signal));
   const limitMs = options.timeout ?? ASK_MS;
   const ask = { kind: "transfer", to } as const;
   const asked = { signal, limitMs, pause: false, ask, successorMs: SUCCESSOR_MS };
@@ -81,7 +91,17 @@ async function transfer(name: string, options: TransferCommandOptions): Promise<
   const next = result.next?.candidate ?? null;
   const taken = next !== null && isHeir(next, to);
   const event = taken ? "taken" : next === null ? "timeout" : "taken-by-other";
-  const now = next === null ? "nobody leads now" : `${next} leads now`;
+  const leads = next === null ? "nobody leads now" : `${next} leads now`;
+  const now = taken ? leads : `${to} did not take it: ${leads}`;
   say(event, `${leader.candidate}, leader of "${name}", has given leadership up; ${now}`, { next });
   return taken ? EXIT.ok : EXIT.no;
+}
+
+/** A term is not given up for nobody: whoever is not on a roster that its leader is on does not stand, or not visibly. */
+function checkStands(name: string, to: string, names: readonly string[]): void {
+  if (names.length === 0 || names.some((id) => isHeir(id, to))) return;
+  throw new UsageError(
+    `no candidate "${to}" stands in election "${name}": nothing was asked. On its roster: ${names.join(", ")} ` +
+      "(where one has a priority, the others need --roster to be on it)",
+  );
 }

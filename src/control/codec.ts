@@ -38,6 +38,16 @@ export interface Pause {
   readonly since: number;
   /** Who paused it; for people. */
   readonly by: string;
+  /**
+   * The token of the leader that was found once the pause could be seen, 0 for
+   * nobody: whoever leads with a higher one does not follow pauses. `undefined`: not noted.
+   */
+  readonly found?: bigint | undefined;
+}
+
+/** Why nothing is handed over meanwhile: whoever is named would give it back, and nobody would lead. */
+export function pausedText(election: string): string {
+  return `"${election}" is paused: \`conclave unpause ${election}\` first`;
 }
 
 /** All that operators ask of one election. */
@@ -64,7 +74,7 @@ export function encodeControls({ pause, request, answer, more }: Controls): stri
   return JSON.stringify({
     ...more,
     v: FORMAT,
-    pause,
+    pause: pause && { ...pause, found: pause.found?.toString() },
     request: request && { ...request, token: request.token.toString() },
     answer: answer && { ...answer, detail: answer.detail.slice(0, LONGEST_DETAIL) },
   });
@@ -103,8 +113,10 @@ function decode(text: string): Controls | undefined {
 
 function decodePause(value: unknown): Pause | null | undefined {
   if (value === null || value === undefined) return null;
-  const { since, by } = fields(value) ?? {};
-  return typeof since === "number" && typeof by === "string" ? { since, by } : undefined;
+  const { since, by, found } = fields(value) ?? {};
+  if (typeof since !== "number" || typeof by !== "string") return undefined;
+  const token = parseToken(found);
+  return token === undefined ? { since, by } : { since, by, found: token };
 }
 
 function decodeRequest(value: unknown): ControlRequest | null | undefined {

@@ -11,6 +11,8 @@ export interface FollowOptions extends CallOptions {
   readonly unpushedMs: number;
   /** The record could not be read; it is read again. */
   readonly failed?: ((error: unknown) => void) | undefined;
+  /** Told of every read, before a reader of the generator is. */
+  readonly seen?: ((controls: Controls) => void) | undefined;
 }
 
 /** A watch that ends at once is not started again sooner than this. */
@@ -34,7 +36,8 @@ export async function* followControls(
       try {
         watch.arm();
         const controls = await record.read({ signal });
-        const mark = JSON.stringify([controls.pause, controls.request?.id, controls.answer?.id]);
+        options.seen?.(controls);
+        const mark = markOf(controls);
         if (mark !== last) yield controls;
         last = mark;
       } catch (error) {
@@ -47,6 +50,11 @@ export async function* followControls(
     unlink();
     stop.abort();
   }
+}
+
+/** What a reader is told of again if it changes. */
+function markOf({ pause, request, answer }: Controls): string {
+  return JSON.stringify([pause?.since, pause?.by, request?.id, answer?.id]);
 }
 
 class ControlWatch {

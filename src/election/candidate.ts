@@ -44,7 +44,7 @@ export class Candidate {
   readonly #closeBackend: boolean;
   readonly #followed = new FollowerLog(this);
   readonly #underWay = new UnderWay();
-  readonly #operators: Operators | undefined;
+  readonly operators: Operators | undefined;
   readonly #history: HistoryWriter | undefined;
   readonly #member: RosterMember | undefined;
   #state: CandidateState = IDLE;
@@ -63,7 +63,7 @@ export class Candidate {
     this.#value = checkValue(options.value ?? this.candidate);
     this.#closeBackend = options.closeBackend ?? false;
     this.events = new Reports(this.election, this.candidate, options.logger, this.backend.name);
-    this.#operators = options.controls === true ? new Operators(this) : undefined;
+    this.operators = options.controls === true ? new Operators(this) : undefined;
     this.#member = wantsRoster(options) ? new RosterMember(this, options) : undefined;
     this.#ready = this.#member?.eligible === false ? () => false : options.ready;
     this.#history = options.history === true ? new HistoryWriter(this, this.#underWay.closing) : undefined;
@@ -122,8 +122,8 @@ export class Candidate {
   }
 
   /** Ends its term, if it has one: stops the work, then hands over. */
-  async resign(): Promise<void> {
-    await this.tenure?.endNow("resigned", "resign() was called");
+  async resign(why = "resign() was called"): Promise<void> {
+    await this.tenure?.endNow("resigned", why);
   }
 
   /** Ends this term in favour of a named candidate, and says who was seen to lead next. */
@@ -262,7 +262,7 @@ export class Candidate {
     // One term after the other, and their events in that order.
     if (this.#last !== undefined) await untilAborted(signal, this.#last);
     this.#last = undefined;
-    if ((await this.#operators?.allowCampaign(wait, signal)) === false) return null;
+    if ((await this.operators?.allowCampaign(wait, signal)) === false) return null;
     const { ttlMs, marginMs, retryMs, attemptMs } = this.timing;
     const { election, candidate } = this;
     const waits = { retryMs, attemptMs, standBackMs: this.#member?.standBackMs };
@@ -272,7 +272,7 @@ export class Candidate {
     );
     const hold = await granted(campaign, this, signal);
     if (hold === null) return null;
-    const deadline = await admit(hold, this, this.#operators, signal);
+    const deadline = await admit(hold, this, this.operators, signal);
     if (deadline === null) return null;
     if (!signal.aborted) return this.#open(hold, deadline, since);
     await releaseHold(hold, this, 1);
@@ -290,7 +290,7 @@ export class Candidate {
     const { guarantees } = this.backend;
     this.events.emit("elected", { term: tenure.term, waitedMs: this.clock.now() - since, guarantees });
     tenure.start();
-    this.#operators?.lead(tenure);
+    this.operators?.lead(tenure);
     this.#history?.note(tenure);
     return tenure;
   }

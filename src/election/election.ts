@@ -172,10 +172,12 @@ export class Election implements AsyncDisposable {
   /**
    * Ends this candidate's term, if it has one: stops the work, then hands over.
    * `run()` campaigns again after a pause. From inside the work itself use
-   * `term.resign()`: this one waits for the work.
+   * `term.resign()`: this one waits for the work. `why` is what the log and the
+   * history say about the end; default: that this was called.
    */
-  resign(): Promise<void> {
-    return this.#candidate.resign();
+  resign(why?: string): Promise<void> {
+    // As a listener it may be given an event.
+    return this.#candidate.resign(typeof why === "string" ? why : undefined);
   }
 
   /**

@@ -7,7 +7,8 @@ import { followControls } from "../control/follow.js";
 import { ControlRecord } from "../control/record.js";
 import { serveRequests } from "../control/requests.js";
 import type { RequestHandlers } from "../control/requests.js";
-import { describe, isRetriable } from "../kit/errors.js";
+import { pausedText } from "../control/codec.js";
+import { ConclaveError, describe, isRetriable } from "../kit/errors.js";
 import { recordsOf } from "../kit/records.js";
 import type { Tenure } from "../law/tenure.js";
 import type { CallOptions } from "../seam/backend.js";
@@ -18,7 +19,7 @@ import type { Transferring } from "./transfer.js";
  * A read that is younger than this counts for the grant that follows it, so that
  * a candidate that is elected at once asks once. A pause takes effect as much later.
  */
-const FRESH_MS = 50;
+export const FRESH_MS = 50;
 /** A store that does not push is not read more often than this. */
 const LEAST_POLL_MS = 500;
 
@@ -28,6 +29,8 @@ export class Operators {
   /** When the last read was asked that said "not paused". */
   #freeAt = -Infinity;
   #said = false;
+  /** By the last read of this term. */
+  #pausedNow = false;
 
   constructor(of: Transferring) {
     const { backend, election, clock, timing } = of;
@@ -59,6 +62,18 @@ export class Operators {
     return this.#paused(signal);
   }
 
+  /** Whether the election is paused, as far as this leader knows. */
+  get paused(): boolean {
+    return this.#pausedNow;
+  }
+
+  /** Throws if this leader knows that the election is paused: nobody that it names could take over. */
+  checkNotPaused(): void {
+    if (!this.#pausedNow) return;
+    const { election } = this.#of;
+    throw new ConclaveError("state", pausedText(election));
+  }
+
   /** For the time of a term its leader carries out what it is asked to. */
   lead(tenure: Tenure): void {
     const { candidate, events } = this.#of;
@@ -69,6 +84,7 @@ export class Operators {
         return "resigning";
       },
       transfer: ({ to }, { by }) => {
+        this.checkNotPaused();
         const heir = heirOf(candidate, this.#of.timing, to, {});
         const what = `asked by ${by} to hand over to ${to}`;
         events.log("info", what);
@@ -77,7 +93,12 @@ export class Operators {
       },
     };
     const { token, signal } = tenure;
-    void this.#of.track(serveRequests(this.#record, { candidate, token }, handlers, this.#following(signal)));
+    this.#pausedNow = false;
+    const seen = ({ pause }: Controls): void => {
+      this.#pausedNow = pause !== null;
+    };
+    const following = { ...this.#following(signal), seen };
+    void this.#of.track(serveRequests(this.#record, { candidate, token }, handlers, following));
   }
 
   async #paused(signal: AbortSignal): Promise<boolean> {

@@ -157,8 +157,9 @@ export class RosterMember {
 
   /** As leader: hands over to the highest that has been there for long enough, once the term has lasted its time. */
   #considerChallengers(): void {
-    const { tenure, clock, timing, events } = this.#of;
+    const { tenure, clock, timing, events, operators } = this.#of;
     if (tenure === undefined || tenure.stopping || tenure.lastedMs < this.#minTermMs) return;
+    if (operators?.paused === true) return; // the challenger would give it back
     const now = clock.now();
     let best: (Sighting & { readonly candidate: string }) | undefined;
     for (const other of this.others()) {

@@ -14,6 +14,8 @@ import type { Following } from "./follower-log.js";
 /** Whose term it is. */
 export interface Transferring extends Following {
   readonly floor: Pick<TokenFloor, "seen">;
+  /** Whoever knows of pauses, if this candidate follows them; the check throws while there is one. */
+  readonly operators: { readonly paused: boolean; checkNotPaused(): void } | undefined;
   stopSignal(signal: AbortSignal | undefined): LinkedSignal;
 }
 
@@ -49,6 +51,7 @@ export async function transferTerm(
 ): Promise<TransferResult> {
   const heir = heirOf(candidate.candidate, candidate.timing, to, options);
   member?.checkKnown(heir.candidate);
+  candidate.operators?.checkNotPaused();
   options.signal?.throwIfAborted();
   const end = (): Promise<unknown> => tenure.endNow("resigned", `handing over to ${heir.candidate}`);
   return handOver(candidate, tenure, heir, end, options.signal);

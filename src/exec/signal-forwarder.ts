@@ -28,6 +28,11 @@ export class SignalForwarder implements Disposable {
     return this.#withdraw.signal;
   }
 
+  /** The signal that asked for an end, if one did. */
+  get told(): NodeJS.Signals | undefined {
+    return this.#ending;
+  }
+
   /** The exit code that goes with the signal that asked for an end; `undefined` if none did. */
   get status(): number | undefined {
     return this.#ending === undefined ? undefined : 128 + constants.signals[this.#ending];

@@ -156,7 +156,9 @@ export class Wrapper {
       }
     } finally {
       // No process of the command is left: leadership may be given up, if it is still ours.
-      await term.resign();
+      await this.#options.election.resign(
+        forwarder.told === undefined ? "the command has ended" : `told to stop: ${forwarder.told}`,
+      );
     }
   }
 

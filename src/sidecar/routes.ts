@@ -24,6 +24,10 @@ export interface Context {
 
 /** Probes say nothing of who leads, and the kubelet calls them by address and without a token. */
 const PROBES = new Set(["/healthz", "/readyz"]);
+const ELECTION = /^\/elections\/([^/]+)(?:\/(leading|events|resign|transfer))?$/;
+/** What asks a leader for something. */
+const ASKS = new Set<string | undefined>(["resign", "transfer"]);
+const ONLY_OBSERVES = { error: "this server only observes" };
 
 export async function route(
   context: Context,
@@ -34,6 +38,9 @@ export async function route(
   if (path === null) return answer(response, 400, { error: "the path cannot be read" });
   const method = request.method ?? "";
   const changes = method !== "GET" && method !== "HEAD";
+  const election = ELECTION.exec(path);
+  // Before the token is asked for: none would help.
+  if (changes && context.observeOnly && ASKS.has(election?.[2])) return answer(response, 403, ONLY_OBSERVES);
   if (!PROBES.has(path)) {
     // A browser that opens the page cannot send a token yet; the page holds nothing that needs one.
     const open = context.assets.has(path) && !changes;
@@ -43,7 +50,6 @@ export async function route(
   }
   if (changes && !(await smallBody(request)))
     return answer(response, 413, { error: `a body of at most ${LARGEST_BODY} bytes is read` });
-  const election = /^\/elections\/([^/]+)(?:\/(leading|events|resign|transfer))?$/.exec(path);
   if (election) return onElection(context, request, response, decode(election[1]!), election[2]);
   if (changes)
     return method === "POST" || method === "PUT" || method === "DELETE" || method === "PATCH"
@@ -106,8 +112,7 @@ async function onElection(
   const view = name === null ? undefined : context.views.get(name);
   if (view === undefined)
     return answer(response, 404, { error: "no such election here; GET /elections lists them" });
-  if ((part === "resign" || part === "transfer") && context.observeOnly)
-    return answer(response, 403, { error: "this server only observes" });
+  if (ASKS.has(part) && context.observeOnly) return answer(response, 403, ONLY_OBSERVES);
   if (part === "resign")
     return request.method === "POST" ? resign(view, response) : notAllowed(response, "POST");
   if (part === "transfer")

@@ -62,7 +62,7 @@ export class Candidate {
         return "not-elected";
       }
       await this.#work(term);
-      await term.resign();
+      await election.resign("the candidate was stopped");
       const { reason } = await term.ended;
       return reason === "resigned" || reason === "closed" ? "done" : "lost";
     } finally {

@@ -41,6 +41,18 @@ describe("conclave serve --observe-only", () => {
     }
   });
 
+  it("says that it only observes whether or not it has a token: none would help", async () => {
+    const url = pathToFileURL(scratch()).href;
+    const cli = new Cli(["serve", "jobs", "--observe-only", "--listen", "0", "--backend", url]);
+    const at = /http:\/\/\S+/.exec(await cli.line(/listening on http/))![0];
+    for (const part of ["resign", "transfer?to=b"]) {
+      const asked = await fetch(`${at}/elections/jobs/${part}`, { method: "POST" });
+      expect([asked.status, await asked.json()]).toEqual([403, { error: "this server only observes" }]);
+    }
+    cli.kill("SIGTERM");
+    expect((await cli.exit).code).toBe(0);
+  });
+
   it("alone can do without names", async () => {
     expect(await conclave(["serve", "--backend", "memory:"])).toMatchObject({ code: 2 });
   });

@@ -196,6 +196,47 @@ describe("while an election is paused", () => {
     expect(a.leading).toBe(false);
   });
 
+  it("its leader hands over to nobody: neither when its program says so, nor when it is asked", async () => {
+    const backend = memoryBackend();
+    const [a, b] = [stand(backend, "a"), stand(backend, "b")];
+    void a.run(working);
+    const term = await termOf(a);
+    void b.run(working);
+    const record = controlsOf(backend);
+    await pause(record, true);
+    const why = '"mailer" is paused: `conclave unpause mailer` first';
+    const ask = { kind: "transfer", to: "b" } as const;
+    const request = await askLeader(record, ask, term, { signal: never, by: "ops" });
+    expect(await answerTo(record, request.id, { signal: never, limitMs: 5_000 })).toMatchObject({
+      ...{ outcome: "refused", detail: why },
+    });
+    await expect(a.transfer("b")).rejects.toMatchObject({ code: "state", message: why });
+    expect(term.held).toBe(true);
+    await pause(record, false);
+    // As soon as it has read that.
+    const refusal = (): Promise<unknown> => a.transfer("b").catch((error: Error) => error.message);
+    await until(async () => (await refusal()) !== why);
+  });
+
+  it("its leader does not hand over to a higher priority", async () => {
+    const backend = memoryBackend();
+    const standing = { ttlMs: 600, retryMs: 50, minTermMs: 0 };
+    const low = stand(backend, "low", { ...standing, priority: 1 });
+    void low.run(working);
+    const term = await termOf(low);
+    const record = controlsOf(backend);
+    await pause(record, true);
+    const high = stand(backend, "high", { ...standing, priority: 9 });
+    void high.run(working);
+    await until(async () => (await low.candidates()).length === 2);
+    // A challenger is due after two ttls; the end of the term would come with the next beat.
+    const ended = term.ended.then(() => "ended");
+    const wait = new Promise((resolve) => setTimeout(resolve, 4 * standing.ttlMs));
+    expect(await Promise.race([ended, wait])).toBeUndefined();
+    await pause(record, false);
+    await until(() => high.leading);
+  });
+
   it("a campaign that waits for the end of it can be aborted, and closed", async () => {
     const backend = memoryBackend();
     await pause(controlsOf(backend), true);

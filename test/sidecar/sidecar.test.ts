@@ -4,6 +4,9 @@ import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { Election, memoryBackend } from "../../src/index.js";
 import type { Backend } from "../../src/index.js";
+import { ControlRecord } from "../../src/control/record.js";
+import { answerTo, askLeader } from "../../src/control/requests.js";
+import { systemClock } from "../../src/kit/clock.js";
 import { createSidecar } from "../../src/sidecar/index.js";
 import type { SidecarOptions, WireElection } from "../../src/sidecar/index.js";
 
@@ -164,6 +167,36 @@ describe("answers", () => {
     expect(election.leading).toBe(true);
     expect((await resign({ authorization })).status).toBe(200);
     expect(election.leading).toBe(false);
+  });
+
+  test("transfer is refused while the election is paused", async () => {
+    const backend = memoryBackend();
+    const election = new Election({ name: "jobs", backend, id: "us", controls: true });
+    const sidecar = await createSidecar({ elections: [election], token: TOKEN });
+    closers.push(
+      () => election.close(),
+      () => sidecar.close(),
+    );
+    const term = await election.campaign();
+    const pause = { since: 1, by: "ops" };
+    const { records } = backend;
+    const { signal } = new AbortController();
+    const record = new ControlRecord({
+      ...{ records, election: "jobs", clock: systemClock, attemptMs: 1_000 },
+    });
+    await record.change((now) => ({ ...now, pause }), { signal });
+    // Once the leader has answered something it has read the pause, too.
+    const request = await askLeader(record, { kind: "transfer", to: "us" }, term, { signal, by: "ops" });
+    await answerTo(record, request.id, { signal, limitMs: 5_000 });
+    const { status, body } = await ask(sidecar.url, "/elections/jobs/transfer?to=heir", {
+      method: "POST",
+      headers: { authorization: `Bearer ${TOKEN}` },
+    });
+    expect([status, JSON.parse(body)]).toEqual([
+      409,
+      { error: '"jobs" is paused: `conclave unpause jobs` first' },
+    ]);
+    expect(term.held).toBe(true);
   });
 
   test("transfer names who shall lead next, and says who was seen to", async () => {
