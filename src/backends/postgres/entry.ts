@@ -22,7 +22,7 @@ export const postgres: BackendEntry = {
       text: async (values) => (await import("./table.js")).schemaText(values),
     },
   ],
-  open: async (url) => (await import("./index.js")).openPostgres(url),
-  openText: async (url) => (await import("./index.js")).openPostgres(url),
+  open: async (url) => (await import("./open.js")).openWithPg(url),
+  openText: async (url) => (await import("./open.js")).openWithPg(url),
   guarantees: async () => (await import("./index.js")).GUARANTEES,
 };
