@@ -3,7 +3,7 @@ import type { ElectionOptions } from "./api/options.js";
 import { ownLeaderEach, separateReplicas } from "./backends/default-store.js";
 import { examples, ownBackend, registeredOpener } from "./backends/registry.js";
 import { both } from "./both/index.js";
-import { BOTH_SCHEME, bothUrls } from "./both/url.js";
+import { BOTH_SCHEME, bothUrl, bothUrls } from "./both/url.js";
 import { Election } from "./election/election.js";
 import { ELECTION_OPTIONS } from "./election/known-options.js";
 import { invalid } from "./kit/errors.js";
@@ -53,7 +53,13 @@ async function willed(backend: Backend, url: string | URL, options: OpenOptions)
   if (lastWill === undefined || lastWill === false || ownBackend(schemeOf(url))?.ephemeral === true)
     return backend;
   const kind = lastWill === "resident" ? "resident" : "lazy";
-  return withLastWill(backend, { url: String(url), imports, processes, kind });
+  return withLastWill(backend, { url: absolute(String(url)), imports, processes, kind });
+}
+
+/** What names files means the same ones in every directory. */
+function absolute(url: string): string {
+  if (schemeOf(url) === BOTH_SCHEME) return bothUrl(bothUrls(url).map(absolute));
+  return ownBackend(schemeOf(url))?.absolute?.(url) ?? url;
 }
 
 const warned = new Set<string>();

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { withAbsolutePaths } from "../../kit/url-paths.js";
 import type { BackendEntry } from "../../seam/entry.js";
 
 export const postgres: BackendEntry = {
@@ -24,5 +26,6 @@ export const postgres: BackendEntry = {
   ],
   open: async (url) => (await import("./open.js")).openWithPg(url),
   openText: async (url) => (await import("./open.js")).openWithPg(url),
+  absolute: (url) => withAbsolutePaths(url, ["sslcert", "sslkey", "sslrootcert"], resolve),
   guarantees: async () => (await import("./index.js")).GUARANTEES,
 };
