@@ -5,10 +5,9 @@ import { examples, ownBackend, registeredOpener } from "./backends/registry.js";
 import { both } from "./both/index.js";
 import { BOTH_SCHEME, bothUrl, bothUrls } from "./both/url.js";
 import { Election } from "./election/election.js";
-import { ELECTION_OPTIONS } from "./election/known-options.js";
+import { checkElectionOptions, ELECTION_OPTIONS } from "./election/known-options.js";
 import { invalid } from "./kit/errors.js";
 import { withLastWill } from "./will/backend.js";
-import { checkOptions } from "./kit/known-options.js";
 import { showUrl } from "./kit/urls.js";
 import { rememberWhere } from "./kit/where.js";
 import { Lock } from "./lock/lock.js";
@@ -126,7 +125,7 @@ async function openOn<T>(
   options: OpenElectionOptions,
   make: (options: ElectionOptions) => T,
 ): Promise<T> {
-  checkOptions(what, options, {
+  checkElectionOptions(what, options, {
     ...ELECTION_OPTIONS,
     ...{ processes: true, lastWill: true, imports: true, visitor: true, log: true },
   });
