@@ -31,6 +31,8 @@ async function openNamed(
   options: OpenOptions,
   warn: (message: string) => void,
 ): Promise<Backend> {
+  if (typeof url === "string" && url.trim() === "")
+    throw invalid(`backend is empty: is the variable set? Write one of ${examples()}`);
   const named = url ?? "file:";
   const backend = await willed(await openUrl(named, options), named, options);
   const entry = ownBackend(schemeOf(named));

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openRedis, redisBackend } from "../../src/backends/redis/index.js";
 import { failure } from "../../src/backends/redis/failures.js";
 import type { Backend } from "../../src/seam/backend.js";
@@ -171,6 +171,17 @@ describe("a server that is not there", () => {
     expect(code).toBe("unavailable");
     expect(message).toMatch(/cannot be reached \(.+\): check host, port, TLS settings and that it runs$/);
     expect(message).toContain(`Redis at ${hosts} cannot`);
+  });
+
+  it.each(["redis", "rediss"])("without ioredis: %s:// URLs need it", async (scheme) => {
+    vi.doMock("ioredis", () => {
+      throw new Error("Cannot find package 'ioredis'");
+    });
+    try {
+      await expect(openRedis(`${scheme}://h`)).rejects.toThrow(`${scheme}:// URLs need the package ioredis`);
+    } finally {
+      vi.doUnmock("ioredis");
+    }
   });
 
   it("an answer that did not come is of no effect if it was only asked for", () => {
