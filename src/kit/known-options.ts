@@ -4,9 +4,8 @@ import { nearest } from "./nearest.js";
 
 /** What other libraries call it. Suggested where the option exists. */
 const OTHER_WORDS: Readonly<Record<string, string>> = {
-  ...{ store: "backend", url: "backend", ttl: "ttlMs", retries: "retry", log: "logger" },
-  ...{ handler: "job", fn: "job", task: "job", run: "job" },
-  ...{ timezone: "timeZone", tz: "timeZone", schedule: "cron", pattern: "cron", expression: "cron" },
+  ...{ store: "backend", retries: "retry", handler: "job", fn: "job", task: "job" },
+  ...{ timezone: "timeZone", tz: "timeZone", schedule: "cron", pattern: "cron" },
 };
 
 /** `known`: every option there is. `what`: whose options they are. */
@@ -69,9 +68,7 @@ export function checkLogger(logger: unknown): void {
   const methods = ["debug", "info", "warn", "error"];
   const able = (typeof logger === "object" && logger !== null) || typeof logger === "function";
   if (!able || !methods.some((name) => typeof Reflect.get(logger, name) === "function"))
-    throw invalid(
-      `logger is ${shown(logger)}; it must be an object with the methods ${methods.join(", ")}: console, or a logger of pino, winston, bunyan`,
-    );
+    throw invalid(`logger is ${shown(logger)}; it must be an object with the methods ${methods.join(", ")}`);
 }
 
 function shown(value: unknown): string {

@@ -5,7 +5,7 @@ import type { Told } from "./join.js";
 
 /** Voters that are started together miss each other for a moment; whoever is silent for longer is missed. */
 const TOGETHER_MS = 1_000;
-const WHY = "At the first start, and after its disk was lost, all other voters must answer once";
+const WHY = "At the first start, and after a lost disk, all other voters must answer once";
 
 export interface WaitingParts {
   readonly self: string;
