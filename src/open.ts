@@ -3,12 +3,11 @@ import type { ElectionOptions } from "./api/options.js";
 import { ownLeaderEach, separateReplicas } from "./backends/default-store.js";
 import { examples, ownBackend, registeredOpener } from "./backends/registry.js";
 import { both } from "./both/index.js";
-import { BOTH_SCHEME, bothUrls } from "./both/url.js";
+import { BOTH_SCHEME, bothUrl, bothUrls } from "./both/url.js";
 import { Election } from "./election/election.js";
-import { ELECTION_OPTIONS } from "./election/known-options.js";
+import { checkElectionOptions, ELECTION_OPTIONS } from "./election/known-options.js";
 import { invalid } from "./kit/errors.js";
 import { withLastWill } from "./will/backend.js";
-import { checkOptions } from "./kit/known-options.js";
 import { showUrl } from "./kit/urls.js";
 import { rememberWhere } from "./kit/where.js";
 import { Lock } from "./lock/lock.js";
@@ -32,6 +31,8 @@ async function openNamed(
   options: OpenOptions,
   warn: (message: string) => void,
 ): Promise<Backend> {
+  if (typeof url === "string" && url.trim() === "")
+    throw invalid(`backend is empty: is the variable set? Write one of ${examples()}`);
   const named = url ?? "file:";
   const backend = await willed(await openUrl(named, options), named, options);
   const entry = ownBackend(schemeOf(named));
@@ -53,7 +54,13 @@ async function willed(backend: Backend, url: string | URL, options: OpenOptions)
   if (lastWill === undefined || lastWill === false || ownBackend(schemeOf(url))?.ephemeral === true)
     return backend;
   const kind = lastWill === "resident" ? "resident" : "lazy";
-  return withLastWill(backend, { url: String(url), imports, processes, kind });
+  return withLastWill(backend, { url: absolute(String(url)), imports, processes, kind });
+}
+
+/** What names files means the same ones in every directory. */
+function absolute(url: string): string {
+  if (schemeOf(url) === BOTH_SCHEME) return bothUrl(bothUrls(url).map(absolute));
+  return ownBackend(schemeOf(url))?.absolute?.(url) ?? url;
 }
 
 const warned = new Set<string>();
@@ -120,7 +127,7 @@ async function openOn<T>(
   options: OpenElectionOptions,
   make: (options: ElectionOptions) => T,
 ): Promise<T> {
-  checkOptions(what, options, {
+  checkElectionOptions(what, options, {
     ...ELECTION_OPTIONS,
     ...{ processes: true, lastWill: true, imports: true, visitor: true, log: true },
   });

@@ -17,3 +17,8 @@ export function bothUrls(url: string | URL): readonly [string, string] {
     throw invalid('a "both:" URL names two stores, and none of them can be "both:" itself');
   return [a, b];
 }
+
+/** What {@link bothUrls} takes apart. */
+export function bothUrl([a = "", b = ""]: readonly string[]): string {
+  return `${BOTH_SCHEME}:?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`;
+}

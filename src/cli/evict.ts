@@ -25,8 +25,8 @@ const LIMIT_MS = 10_000;
 const HELP = `
 Examples:
   $ conclave evict nightly-bill                                    whoever leads now
-  $ conclave evict nightly-bill --candidate web-1-5f0c7a1b29d4e8   only if this one leads
-  $ conclave evict nightly-bill --candidate web-1-5f0c7a1b29d4e8 --dead
+  $ conclave evict nightly-bill --candidate web-1-5f0c7a1b29d4e863   only if this one leads
+  $ conclave evict nightly-bill --candidate web-1-5f0c7a1b29d4e863 --dead
 
 The leader cannot renew any more. It stops when it finds that out, at the latest when its lease ends; nobody else leads
 before that. A leader that works well campaigns again: stop its process, or it may be elected again.

@@ -12,7 +12,7 @@ import type { Backend } from "../seam/backend.js";
 import type { BackendEntry, OpenOptions, StoreFlag, StoreFlags } from "../seam/entry.js";
 import { UsageError } from "../terminal/failure.js";
 import { output } from "../terminal/output.js";
-import { rememberSecrets } from "../terminal/secrets.js";
+import { redact, rememberSecrets } from "../terminal/secrets.js";
 import { importModules, locate } from "./import.js";
 
 /** Longest that a list of elections may take. */
@@ -72,6 +72,9 @@ export async function openStore(
   const modules = options.import ?? [];
   await importModules(modules);
   const backend = await openBackend(url ?? "file:", { ...open, imports: modules.map(locate) });
+  // Candidates of the command line have no logger: what a backend warns of would be heard by nobody.
+  if (options["log"] !== "none")
+    backend.onWarning?.((warning) => output(process.stderr).line(`conclave: WARNING: ${redact(warning)}`));
   const where = whereOf(backend) ?? backend.name;
   return { backend, where: url === undefined ? `${where}, on this machine only` : where };
 }

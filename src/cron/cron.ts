@@ -8,6 +8,7 @@ import type { Backend } from "../seam/backend.js";
 import type { Clock } from "../seam/clock.js";
 import { systemClock } from "../kit/clock.js";
 import { Election } from "../election/election.js";
+import { checkElectionOptions, ELECTION_OPTIONS } from "../election/known-options.js";
 import type { ElectionOptions } from "../api/options.js";
 import { invalid } from "../kit/errors.js";
 import { openBackend } from "../open.js";
@@ -57,8 +58,17 @@ export interface ScheduleOptions extends Omit<ElectionOptions, "backend" | "read
   readonly keep?: number | undefined;
 }
 
+const { ready: _ready, maxTermMs: _maxTermMs, ...COMMON } = ELECTION_OPTIONS;
+const SCHEDULE_OPTIONS: Readonly<Record<keyof ScheduleOptions, true>> = {
+  ...COMMON,
+  ...{ name: true, cron: true, timeZone: true, backend: true, job: true, mode: true, misfire: true },
+  ...{ graceMs: true, maxCatchUp: true, overlap: true, timeoutMs: true, maxAttempts: true },
+  ...{ retry: true, keep: true },
+};
+
 /** Starts a replica of the schedule. Rejects if the pattern is wrong; from then on errors are events. */
 export async function schedule(options: ScheduleOptions): Promise<Schedule> {
+  checkElectionOptions("schedule()", options, SCHEDULE_OPTIONS);
   const timeZone = options.timeZone ?? "UTC";
   const timetable =
     typeof options.cron === "string" ? await cronTimetable(options.cron, timeZone) : options.cron;

@@ -12,8 +12,8 @@ import { Backoff } from "../kit/backoff.js";
 import { Candidate } from "./candidate.js";
 import { ConclaveError, invalid } from "../kit/errors.js";
 import type { EventName, Listener } from "../api/events.js";
-import { checkEvent, checkOptions } from "../kit/known-options.js";
-import { ELECTION_OPTIONS, EVENTS } from "./known-options.js";
+import { checkCall, checkEvent } from "../kit/known-options.js";
+import { checkElectionOptions, EVENTS } from "./known-options.js";
 import { LeaderFeed, observeLeaders } from "./observe.js";
 import type { ElectionOptions } from "../api/options.js";
 import type { Standee, Term, TransferOptions, TransferResult } from "../api/term.js";
@@ -27,7 +27,7 @@ export class Election implements AsyncDisposable {
   #feed: LeaderFeed | undefined;
 
   constructor(options: ElectionOptions) {
-    checkOptions("an election", options, ELECTION_OPTIONS);
+    checkElectionOptions("an election", options);
     this.#candidate = new Candidate(options);
   }
 
@@ -85,6 +85,7 @@ export class Election implements AsyncDisposable {
   async run(work: Work, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     // Otherwise every term would begin and fail.
     if (typeof work !== "function") throw invalid(`run() takes a function, the work; got ${typeof work}`);
+    checkCall("run()", options);
     return this.#candidate.run(work, options.signal);
   }
 
@@ -94,11 +95,13 @@ export class Election implements AsyncDisposable {
    * so does the signal. The term is yours to `resign()`.
    */
   async campaign(options: { readonly signal?: AbortSignal } = {}): Promise<Term> {
+    checkCall("campaign()", options);
     return (await this.#candidate.campaign(options.signal)).term;
   }
 
   /** One attempt: the term, or `null` if someone else leads or we are not ready. Rejects if the store cannot be asked. */
   async tryCampaign(options: { readonly signal?: AbortSignal } = {}): Promise<Term | null> {
+    checkCall("tryCampaign()", options);
     return (await this.#candidate.tryCampaign(options.signal))?.term ?? null;
   }
 
@@ -114,6 +117,7 @@ export class Election implements AsyncDisposable {
 
   /** Who leads now, by the store; `null` = nobody. Rejects if the store cannot be asked. */
   async leader(options: { readonly signal?: AbortSignal } = {}): Promise<Leader | null> {
+    checkCall("leader()", options);
     const stop = this.#candidate.stopSignal(options.signal);
     const { attemptMs, retryMs } = this.timing;
     const ask = async (signal: AbortSignal): Promise<Leader | null> => {
@@ -138,6 +142,7 @@ export class Election implements AsyncDisposable {
    * Rejects if the store cannot be asked or keeps no records.
    */
   async candidates(options: { readonly signal?: AbortSignal } = {}): Promise<readonly Standee[]> {
+    checkCall("candidates()", options);
     const stop = this.#candidate.stopSignal(options.signal);
     return this.#candidate.track(this.#candidate.candidates(stop.signal).finally(stop.unlink));
   }
@@ -152,6 +157,7 @@ export class Election implements AsyncDisposable {
   async *observe(
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<Leader | null, void, undefined> {
+    checkCall("observe()", options);
     const candidate = this.#candidate;
     const stop = candidate.stopSignal(options.signal);
     const { attemptMs, retryMs, ttlMs } = this.timing;

@@ -1,12 +1,16 @@
 /** What was probably meant by a name that does not exist. */
 const MOST_EDITS = 3;
 
-/** Of the known names the nearest to what was written; `undefined`: none is near. */
-export function nearest(written: string, known: Iterable<string>): string | undefined {
+/** Of the known names the nearest to what was written, at most so many edits away; `undefined`: none is near. */
+export function nearest(
+  written: string,
+  known: Iterable<string>,
+  most: number = MOST_EDITS,
+): string | undefined {
   let best: { readonly name: string; readonly edits: number } | undefined;
   for (const name of known) {
     const edits = distance(written, name);
-    const near = edits <= Math.min(MOST_EDITS, Math.ceil(name.replace(/^--/, "").length / 2));
+    const near = edits <= Math.min(most, Math.ceil(name.replace(/^--/, "").length / 2));
     if (near && edits < (best?.edits ?? Number.POSITIVE_INFINITY)) best = { name, edits };
   }
   return best?.name;

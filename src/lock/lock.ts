@@ -8,9 +8,9 @@
  */
 import { Candidate } from "../election/candidate.js";
 import type { Timer } from "../seam/clock.js";
-import { ELECTION_OPTIONS } from "../election/known-options.js";
+import { checkElectionOptions } from "../election/known-options.js";
 import { ConclaveError, invalid, NotLeaderError } from "../kit/errors.js";
-import { checkOptions } from "../kit/known-options.js";
+import { checkCall } from "../kit/known-options.js";
 import type { ElectionOptions } from "../api/options.js";
 import type { Tenure } from "../law/tenure.js";
 import type { Term } from "../api/term.js";
@@ -28,6 +28,7 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+const ACQUIRE_OPTIONS: Readonly<Record<keyof AcquireOptions, true>> = { timeoutMs: true, signal: true };
 /** The longest a single timer lasts. */
 const LONGEST_MS = 2 ** 31 - 1;
 
@@ -41,7 +42,7 @@ export class Lock implements AsyncDisposable {
   #asking = 0;
 
   constructor(options: LockOptions) {
-    checkOptions("a lock", options, ELECTION_OPTIONS);
+    checkElectionOptions("a lock", options);
     this.#candidate = new Candidate(options);
     this.name = this.#candidate.election;
   }
@@ -77,11 +78,12 @@ export class Lock implements AsyncDisposable {
    * by `await using`.
    */
   async acquire(options: AcquireOptions = {}): Promise<Term> {
-    return (await this.#acquire(options)).term;
+    return (await this.#acquire("acquire()", options)).term;
   }
 
   /** One attempt: the term, or `null` if the lock is held or asked for elsewhere. Rejects if the store cannot be asked. */
   async tryAcquire(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<Term | null> {
+    checkCall("tryAcquire()", options);
     if (this.#asking > 0) return null;
     const limit = this.#limit(options);
     try {
@@ -99,7 +101,7 @@ export class Lock implements AsyncDisposable {
    * itself throws goes first.
    */
   async withLock<T>(work: (term: Term) => T | Promise<T>, options: AcquireOptions = {}): Promise<T> {
-    const tenure = await this.#acquire(options);
+    const tenure = await this.#acquire("withLock()", options);
     const { term } = tenure;
     const working = Promise.resolve().then(() => {
       if (tenure.held && !tenure.stopping) return work(term);
@@ -144,7 +146,8 @@ export class Lock implements AsyncDisposable {
     await this.close();
   }
 
-  async #acquire(options: AcquireOptions): Promise<Tenure> {
+  async #acquire(what: string, options: AcquireOptions): Promise<Tenure> {
+    checkCall(what, options, ACQUIRE_OPTIONS);
     const limit = this.#limit(options);
     try {
       return await this.#inTurn(limit.stop, () => this.#candidate.campaign(limit.stop));

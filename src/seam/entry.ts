@@ -74,6 +74,8 @@ export interface BackendEntry {
   open(url: URL, options: OpenOptions): Promise<Backend>;
   /** For URLs that Node's URL cannot hold (several hosts with ports): given the text as it is, instead of {@link open}. */
   openText?(url: string, options: OpenOptions): Promise<Backend>;
+  /** The same URL with absolute paths in it: it is written into the last will, which may be read in another directory. Default: as it is. */
+  absolute?(url: string): string;
   /** What its backends declare, for the table in the docs. */
   guarantees(): Promise<Guarantees>;
   /** Where elections of this URL live, for people. Default: the URL without user, password and parameters. */

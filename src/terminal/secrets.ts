@@ -5,11 +5,9 @@
  * equal a password.
  */
 import { maskSecrets } from "../kit/secrets.js";
-import { decoded, isSecretParameter, maskUrls } from "../kit/urls.js";
+import { decoded, isSecretParameter, LISTS_PEERS, maskUrls } from "../kit/urls.js";
 
 const known = new Set<string>();
-/** What stands before an @ in these URLs are names of peers. Their messages compare lists, and must show them. */
-const LISTS_PEERS = /^(?:raft|bully)$/i;
 
 /** Remembers the credentials of a backend URL, before anything else looks at it. */
 export function rememberSecrets(url: string): void {

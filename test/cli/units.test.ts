@@ -6,6 +6,7 @@ import { clockTime, render } from "../../src/terminal/output.js";
 import { redact, rememberSecrets } from "../../src/terminal/secrets.js";
 import { showUrl } from "../../src/kit/urls.js";
 import { backendUrl } from "../../src/cli/store.js";
+import { examples } from "../../src/backends/registry.js";
 import { ConclaveError, invalid } from "../../src/kit/errors.js";
 import { printable } from "../../src/kit/printable.js";
 
@@ -56,6 +57,24 @@ describe("durations", () => {
 });
 
 describe("secrets", () => {
+  it("examples that hold none are shown whole", () => {
+    for (const text of [
+      ...[examples(), `use one of ${examples()}, or register your own`],
+      "write raft://n1@host:port,n2@host:port,n3@host:port?self=n1&dir=…&key-file=…",
+      "write redis://user:password@host, or set REDIS_PASSWORD",
+    ])
+      expect(redact(text)).toBe(text);
+  });
+
+  it.each([
+    ["raft://n1:hunter2@h:1,n2@h:2", "hunter2"],
+    ["etcd://n1@h:1,hunter2@h:2", "hunter2"],
+    ["redis://user:hunter2@h", "hunter2"],
+    ["raft://n1@h:1?key=hunter2…", "hunter2"],
+  ])("but %s is not an example", (text, secret) => {
+    expect(redact(text)).not.toContain(secret);
+  });
+
   it("are struck out of any message, in every form they can take", () => {
     rememberSecrets("postgres://app:p%40ssw0rd@db.example:5432/x?sslkey=abcdef123&mode=fast");
     rememberSecrets("nats://s3cr3t-token@nats.example");

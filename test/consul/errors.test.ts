@@ -1,7 +1,11 @@
 /** What users can do wrong, each with one clear error; and no token in any of them. */
 import { writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { HttpTransport } from "../../src/backends/consul/client/transport.js";
 import { consulBackend, openConsul } from "../../src/backends/consul/index.js";
 import type { ConsulOptions, ConsulResponse } from "../../src/backends/consul/index.js";
 import { Election, isConclaveError } from "../../src/index.js";
@@ -186,5 +190,29 @@ describe("URLs and options", () => {
       expect(() => backend.observe(name, { signal: AbortSignal.abort(), pollMs: 1, attemptMs: 1 })).toThrow(
         /election name/,
       );
+  });
+});
+
+describe("an agent that is not there", () => {
+  it("what cannot be reached and what to check; nothing was sent", async () => {
+    const error = await refusal({ address: "127.0.0.1:1" }, {});
+    expect(error.code).toBe("unavailable");
+    expect(error.message).toMatch(
+      /^Consul at 127\.0\.0\.1:1 cannot be reached \(.*ECONNREFUSED.*\): check host, port, TLS settings and that an agent runs there$/,
+    );
+  });
+
+  it("an answer that did not come: only of what may have been written the effect is unknown", async () => {
+    const server = createServer((request) => request.socket.destroy()).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const transport = new HttpTransport({ host: "127.0.0.1", port }, undefined);
+    const { signal } = new AbortController();
+    const ask = (method: "GET" | "PUT"): Promise<unknown> =>
+      transport.send({ method, path: "/v1/kv/x", headers: {}, long: false }, signal);
+    await expect(ask("GET")).rejects.toThrow(/^no answer from Consul at 127\.0\.0\.1:\d+ \([^)]*\)$/);
+    await expect(ask("PUT")).rejects.toThrow(/; whether the request took effect is unknown$/);
+    transport.close();
+    server.close();
   });
 });

@@ -60,3 +60,9 @@ test("a scheme of one's own opens one's own backend", async () => {
   }
   await expect(openBackend("my-store://db")).rejects.toMatchObject({ code: "invalid" });
 });
+
+test.each(["", "  "])("an empty backend (%j) is most likely a variable that is not set", async (backend) => {
+  const said = /^backend is empty: is the variable set\?/;
+  await expect(openElection({ name: "x", backend })).rejects.toThrow(said);
+  await expect(openBackend(backend)).rejects.toThrow(said);
+});

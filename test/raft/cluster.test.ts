@@ -94,10 +94,14 @@ describe("a cluster of peers", () => {
     await three.wipe("n3");
     await three.down("n2");
     const lost = await three.up("n3");
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    expect(lost.unfit).toMatch(/no journal and waits for all other voters/);
+    const waiting = (): string[] =>
+      three.lines.filter((line) => line.startsWith('voter "n3": this voter has'));
+    await until(() => waiting().length > 0, 10_000);
+    expect(waiting()[0]).toMatch(/no journal and waits for n2: .*all other voters must answer once$/);
+    expect(lost.unfit).toMatch(/no journal and waits for n2/);
     await three.up("n2");
     await until(() => lost.unfit === undefined, 15_000);
+    expect(waiting()).toHaveLength(1);
     await hold.release({ signal });
     expect((await win(lost)).token > hold.token).toBe(true);
     expect(await lost.records.read("k", { signal })).toMatchObject({ record: "kept" });

@@ -3,8 +3,9 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openRedis, redisBackend } from "../../src/backends/redis/index.js";
+import { failure } from "../../src/backends/redis/failures.js";
 import type { Backend } from "../../src/seam/backend.js";
 import { isConclaveError } from "../../src/kit/errors.js";
 import { startReplica, FAST, startCluster } from "../support/redis-groups.js";
@@ -155,6 +156,39 @@ describe.skipIf(!hasRedis())("errors", () => {
       await Promise.all(nodes.map((node) => node.stop()));
     }
   }, 40_000);
+});
+
+describe("a server that is not there", () => {
+  it.each([
+    ["127.0.0.1:1", async () => openRedis("redis://127.0.0.1:1")],
+    ["127.0.0.1:1,127.0.0.1:2", async () => openRedis("redis://127.0.0.1:1,127.0.0.1:2?cluster=true")],
+    [
+      "127.0.0.1:1",
+      async () => redisBackend({ client: createClient({ socket: { host: "127.0.0.1", port: 1 } }) }),
+    ],
+  ])("%s: what cannot be reached and what to check; nothing was sent", async (hosts, open) => {
+    const { code, message } = await refusal(await open());
+    expect(code).toBe("unavailable");
+    expect(message).toMatch(/cannot be reached \(.+\): check host, port, TLS settings and that it runs$/);
+    expect(message).toContain(`Redis at ${hosts} cannot`);
+  });
+
+  it.each(["redis", "rediss"])("without ioredis: %s:// URLs need it", async (scheme) => {
+    vi.doMock("ioredis", () => {
+      throw new Error("Cannot find package 'ioredis'");
+    });
+    try {
+      await expect(openRedis(`${scheme}://h`)).rejects.toThrow(`${scheme}:// URLs need the package ioredis`);
+    } finally {
+      vi.doUnmock("ioredis");
+    }
+  });
+
+  it("an answer that did not come is of no effect if it was only asked for", () => {
+    const lost = new Error("Connection is closed.");
+    expect(failure('reading election "x"', lost, []).message).not.toContain("took effect");
+    expect(failure('writing election "x"', lost, []).message).toMatch(/whether it took effect is unknown$/);
+  });
 });
 
 describe("URLs", () => {

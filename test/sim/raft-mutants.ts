@@ -90,7 +90,7 @@ export const RAFT_MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: NODE,
-        find: "await Promise.all(others.map((name) => askState(peering, name, LIMIT_MS)));",
+        find: "await waiting.askAll();",
         replace:
           "(await Promise.allSettled(others.map((name) => askState(peering, name, LIMIT_MS)))).flatMap((one) => one.value ?? []); if (told.length < others.length / 2) throw new Error('too few');",
       },

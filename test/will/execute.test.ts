@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { executeWill } from "../../src/executor/execute.js";
@@ -23,6 +23,7 @@ import type { Will } from "../../src/will/document.js";
 import { writeWill } from "../../src/will/file.js";
 import { here, listed } from "../../src/will/processes.js";
 import { Cli, conclave } from "../cli/process.js";
+import { KEY, RaftCluster } from "../support/raft-cluster.js";
 import { until } from "../support/until.js";
 import { helpersOf } from "./helpers.js";
 
@@ -148,6 +149,27 @@ describe("a process with a will", () => {
     await election.close();
     expect(readdirSync(wills)).toEqual([]);
     await until(() => !alive(helper!));
+  });
+
+  it("relative paths of its store's URL are absolute in it", async () => {
+    const voters = await RaftCluster.start();
+    try {
+      const keyFile = join(directory, "key");
+      writeFileSync(keyFile, KEY, { mode: 0o600 });
+      const raft = `raft://${voters.list}?key-file=`;
+      const backend = `both:?a=${encodeURIComponent(url)}&b=${encodeURIComponent(raft + relative(process.cwd(), keyFile))}`;
+      await using election = await openElection({ name: "jobs", backend, lastWill: true });
+      await election.campaign();
+      const [name] = readdirSync(join(directory, "conclave-wills"));
+      const { bequests } = JSON.parse(readFileSync(join(directory, "conclave-wills", name!), "utf8")) as Will;
+      const stores = new URLSearchParams(bequests[0]!.url.slice("both:?".length));
+      expect([...stores]).toEqual([
+        ["a", url],
+        ["b", `${raft}${keyFile}`],
+      ]);
+    } finally {
+      await voters.stop();
+    }
   });
 
   it("needs a URL", async () => {

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { withAbsolutePaths } from "../../kit/url-paths.js";
 import type { BackendEntry, OpenOptions } from "../../seam/entry.js";
 import type { Backend } from "../../seam/backend.js";
 
@@ -15,5 +17,6 @@ export const bully: BackendEntry = {
   openText: open,
   // The usual rule would take all peers but the last for a user's name.
   where: async (url) => (await import("./options.js")).parseBullyUrl(url.href).peers.join(","),
+  absolute: (url) => withAbsolutePaths(url, ["dir", "key-file"], resolve),
   guarantees: async () => (await import("./backend.js")).bullyGuarantees,
 };

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { withAbsolutePaths } from "../../kit/url-paths.js";
 import type { BackendEntry } from "../../seam/entry.js";
 
 export const etcd: BackendEntry = {
@@ -9,5 +11,6 @@ export const etcd: BackendEntry = {
   secrets: ["ETCD_USERNAME", "ETCD_PASSWORD"],
   open: async (url) => (await import("./index.js")).openEtcd(url),
   openText: async (url) => (await import("./index.js")).openEtcd(url),
+  absolute: (url) => withAbsolutePaths(url, ["ca", "cert", "key"], resolve),
   guarantees: async () => (await import("./index.js")).etcdBackend({ env: {} }).guarantees,
 };

@@ -1,4 +1,5 @@
-import { resolve } from "node:path";
+import { delimiter, resolve } from "node:path";
+import { withAbsolutePaths } from "../../kit/url-paths.js";
 import type { BackendEntry } from "../../seam/entry.js";
 import { TIMING } from "./timing.js";
 
@@ -30,5 +31,13 @@ export const kubernetes: BackendEntry = {
     },
   },
   open: async (url) => (await import("./index.js")).openKubernetes(url),
+  absolute: (url) =>
+    withAbsolutePaths(url, ["kubeconfig"], (list) =>
+      // As KUBECONFIG, it may list several.
+      list
+        .split(delimiter)
+        .map((file) => (file === "" ? file : resolve(file)))
+        .join(delimiter),
+    ),
   guarantees: async () => (await import("./index.js")).GUARANTEES,
 };

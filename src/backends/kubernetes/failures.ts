@@ -48,7 +48,7 @@ export function failure(what: string, refusal: Refusal): ConclaveError {
     case 422:
       return new ConclaveError("invalid", `${said}; the request will not be accepted as it is`);
     default:
-      return new ConclaveError("unavailable", `${said}; it will be tried again`);
+      return new ConclaveError("unavailable", said);
   }
 }
 

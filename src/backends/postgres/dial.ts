@@ -177,7 +177,8 @@ function isStandby(error: unknown): boolean {
   return isReadOnly(error) || (error instanceof ConclaveError && error.message === STANDBY);
 }
 
-async function clientClass(): Promise<ClientClass> {
+/** Loads pg, an optional peer. */
+export async function clientClass(): Promise<ClientClass> {
   try {
     const { default: pg } = await import("pg");
     return pg.Client;

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { withAbsolutePaths } from "../../kit/url-paths.js";
 import type { BackendEntry } from "../../seam/entry.js";
 
 export const postgres: BackendEntry = {
@@ -22,7 +24,8 @@ export const postgres: BackendEntry = {
       text: async (values) => (await import("./table.js")).schemaText(values),
     },
   ],
-  open: async (url) => (await import("./index.js")).openPostgres(url),
-  openText: async (url) => (await import("./index.js")).openPostgres(url),
+  open: async (url) => (await import("./open.js")).openWithPg(url),
+  openText: async (url) => (await import("./open.js")).openWithPg(url),
+  absolute: (url) => withAbsolutePaths(url, ["sslcert", "sslkey", "sslrootcert"], resolve),
   guarantees: async () => (await import("./index.js")).GUARANTEES,
 };

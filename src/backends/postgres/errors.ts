@@ -79,12 +79,15 @@ export function unreachable(error: unknown, host: string, secrets: readonly stri
   if (NO_PASSWORD.test(text)) return lost(text, { what: `connecting to ${host}`, secrets, ddl: "" });
   return new ConclaveError(
     "unavailable",
-    `PostgreSQL at ${host} cannot be reached (${text}): check host, port, TLS settings and that it runs; it will be tried again`,
+    `PostgreSQL at ${host} cannot be reached (${text}): check host, port, TLS settings and that it runs`,
   );
 }
 
 /** pg's own complaint where the server asks for a password and it knows none. */
 const NO_PASSWORD = /password must be a|no password supplied/i;
+
+/** What only asks has no effect. */
+const READS = /^(?:reading|asking|listing) /;
 
 function lost(text: string, { what }: Doing): ConclaveError {
   if (NO_PASSWORD.test(text))
@@ -94,7 +97,7 @@ function lost(text: string, { what }: Doing): ConclaveError {
     );
   return new ConclaveError(
     "unavailable",
-    `${what}: no answer of PostgreSQL (${text}); whether it took effect is unknown`,
+    `${what}: no answer of PostgreSQL (${text})${READS.test(what) ? "" : "; whether it took effect is unknown"}`,
   );
 }
 
@@ -111,10 +114,10 @@ function adviceFor(state: string, { ddl }: Doing, readOnly: boolean): Advice {
     };
   const known = ADVICE[state];
   if (known !== undefined) return typeof known === "function" ? known(ddl) : known;
-  return { code: "unavailable", todo: "it was not done, and will be tried again" };
+  return { code: "unavailable", todo: PASSING };
 }
 
-const PASSING = "it was not done, and will be tried again";
+const PASSING = "it was not done";
 
 const ADVICE: Readonly<Record<string, Advice | ((ddl: string) => Advice)>> = {
   "28P01": { code: "forbidden", todo: "the password is not accepted: correct the URL or PGPASSWORD" },

@@ -80,6 +80,7 @@ export class RaftBackend implements BackendWithRecords {
       if (this.#warned !== undefined) this.#warned(line);
       else if (this.#untold.length < MOST_UNTOLD) this.#untold.push(line);
     };
+    if (this.#config.doubt !== undefined) this.#log(`voter "${options.self}": ${this.#config.doubt}`);
     this.#voters = {
       names: this.#config.peers.map(({ name }) => name),
       ask: <R extends ElectionRequest>(voter: string, request: R, limitMs: number) =>

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { withAbsolutePaths } from "../../kit/url-paths.js";
 import type { BackendEntry } from "../../seam/entry.js";
 
 export const raft: BackendEntry = {
@@ -11,5 +13,6 @@ export const raft: BackendEntry = {
   openText: async (url, options) => (await import("./index.js")).openRaft(url, options),
   // The usual rule would take all voters but the last for a user's name.
   where: async (url) => (await import("./options.js")).parseRaftUrl(url.href).peers.join(","),
+  absolute: (url) => withAbsolutePaths(url, ["dir", "key-file"], resolve),
   guarantees: async () => (await import("./backend.js")).raftGuarantees,
 };

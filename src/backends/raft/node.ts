@@ -23,6 +23,7 @@ import { twinsOf } from "./transport/lives.js";
 import { Door } from "./transport/server.js";
 import { unfitAnswer } from "./unfit-answer.js";
 import { Voter } from "./voter.js";
+import { Waiting } from "./waiting.js";
 import { Watchers } from "./watchers.js";
 
 /** Longest a request to another voter may take, where nobody said otherwise. */
@@ -258,10 +259,10 @@ export class RaftNode {
   async #join(birth: string): Promise<void> {
     const { peering, self, clock, log } = this.#options;
     const others = peering.names.filter((name) => name !== self);
-    let said: string | undefined;
+    const waiting = new Waiting({ self, others, clock, log }, (name) => askState(peering, name, LIMIT_MS));
     for (let tries = 0; !this.#stop.aborted; tries++) {
       try {
-        const told = await Promise.all(others.map((name) => askState(peering, name, LIMIT_MS)));
+        const told = await waiting.askAll();
         const found = beginning(birth, clock.wall(), told);
         if (found === undefined)
           throw new Error(
@@ -271,8 +272,7 @@ export class RaftNode {
         return;
       } catch (error) {
         if (this.#stop.aborted) return;
-        this.#unfit = `this voter has no journal and waits for all other voters: ${describe(error)}`;
-        if (said !== this.#unfit && tries > 3) log(`voter "${self}": ${(said = this.#unfit)}`);
+        this.#unfit = waiting.because(error);
         const delay = Math.min(LONGEST_JOIN_AGAIN_MS, JOIN_AGAIN_MS * 2 ** Math.min(tries, 5));
         await sleep(clock, delay * (0.5 + 0.5 * clock.random()), this.#stop);
       }

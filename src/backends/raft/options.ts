@@ -13,6 +13,7 @@ import {
   parseAddress,
   parsePeer,
 } from "./address.js";
+import { doubtOfKeyFile } from "./doubts.js";
 import { sharedKey, SHORTEST_KEY } from "./key.js";
 
 /** How a process takes part in elections among peers. */
@@ -48,6 +49,8 @@ export interface RaftConfig {
   readonly bind?: Address | undefined;
   readonly dial: Readonly<Record<string, Address>>;
   readonly secret: Buffer;
+  /** What the operator should know, though it works. */
+  readonly doubt?: string | undefined;
 }
 
 const KEY_VARIABLE = "CONCLAVE_RAFT_KEY";
@@ -79,6 +82,8 @@ export function checkOptions(options: RaftOptions, env: NodeJS.ProcessEnv = proc
     bind,
     dial,
     secret: secretOf(options, everywhere, env),
+    // Of a voter: it is a service, while commands that only ask are run again and again.
+    doubt: self === undefined || options.keyFile === undefined ? undefined : doubtOfKeyFile(options.keyFile),
   };
 }
 

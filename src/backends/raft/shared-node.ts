@@ -1,6 +1,7 @@
 /** One voter per directory and process: two backends of one process share it, and the last one to go closes it. */
 import { invalid } from "../../kit/errors.js";
 import type { Clock } from "../../seam/clock.js";
+import { doubtOfDirectory } from "./doubts.js";
 import { NodeJournalDisk } from "./node-disk.js";
 import { RaftNode } from "./node.js";
 import type { RaftConfig } from "./options.js";
@@ -45,7 +46,11 @@ export async function nodeOf(
     const peering = new Peering({ own, peers, dial, clock });
     const disk = new NodeJournalDisk(dir, `journal.${clock.uniqueId()}.new`);
     const node = new RaftNode({ self: self.name, bind, disk, peering, clock, log });
-    found = { identity, node, peering, started: node.start(), users: 0 };
+    const started = node.start().then(async () => {
+      const doubt = await doubtOfDirectory(dir);
+      if (doubt !== undefined) log(`voter "${self.name}": ${doubt}`);
+    });
+    found = { identity, node, peering, started, users: 0 };
     running.set(dir, found);
   }
   const { node, peering, started } = found;

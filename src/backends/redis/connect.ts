@@ -7,7 +7,7 @@ import type { RedisAddress, RedisTlsFiles } from "./options.js";
 
 /** Connects to nothing yet: the client is a template for the connections that the backend makes. */
 export async function driverFor(address: RedisAddress): Promise<Driver> {
-  const { Redis, Cluster } = await loadIoRedis();
+  const { Redis, Cluster } = await loadIoRedis(address.tls === undefined ? "redis" : "rediss");
   const { hosts, username, password, database, sentinel, sentinelPassword } = address;
   const tls = address.tls && (await readTls(address.tls));
   const common = {
@@ -46,13 +46,13 @@ function oneHost(hosts: RedisAddress["hosts"]): { host: string; port: number } {
   );
 }
 
-async function loadIoRedis(): Promise<Pick<typeof import("ioredis"), "Redis" | "Cluster">> {
+async function loadIoRedis(scheme: string): Promise<Pick<typeof import("ioredis"), "Redis" | "Cluster">> {
   try {
     return await import("ioredis");
   } catch (error) {
     throw new ConclaveError(
       "unsupported",
-      `redis:// URLs need the package ioredis: npm install ioredis (${describe(error)})`,
+      `${scheme}:// URLs need the package ioredis: npm install ioredis (${describe(error)})`,
       { cause: error },
     );
   }

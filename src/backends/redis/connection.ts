@@ -9,7 +9,7 @@ import { abortable } from "../../kit/driver.js";
 import { StopSource } from "../../kit/stop.js";
 import { limited, untilAborted } from "../../kit/wait.js";
 import type { Driver, Link } from "./driver.js";
-import { failure, isNoScript, isReply, isWrongServer } from "./failures.js";
+import { failure, isNoScript, isReply, isWrongServer, unreachable } from "./failures.js";
 import type { Script } from "./scripts.js";
 
 /** Longest a connection may take to be made. */
@@ -107,7 +107,11 @@ export class Connection {
     signal.throwIfAborted();
     if (this.#closed.aborted) throw this.#closed.reason;
     const open = (this.#open ??= this.#connect());
-    await untilAborted(signal, open.ready);
+    try {
+      await untilAborted(signal, open.ready);
+    } catch (error) {
+      throw signal.aborted ? error : unreachable(error, this.driver.hosts, this.driver.secrets);
+    }
     return open;
   }
 

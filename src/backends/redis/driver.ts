@@ -39,6 +39,8 @@ export interface Driver {
   readonly cluster: boolean;
   /** Passwords it knows. They are masked in what others say. */
   readonly secrets: readonly string[];
+  /** Where it connects to, for people; `undefined`: it does not tell. */
+  readonly hosts: string | undefined;
   link(): Link;
   subscriber(events: SubscriberEvents): SubscriberLink;
 }
@@ -64,4 +66,15 @@ export function property(value: unknown, ...path: readonly string[]): unknown {
 
 export function passwords(...values: readonly unknown[]): readonly string[] {
   return values.filter((value) => typeof value === "string" && value !== "").map(String);
+}
+
+/** `host:port`, several with commas, of objects that have them. No user, no password. */
+export function hostList(...places: readonly unknown[]): string | undefined {
+  const named = places.flatMap((place) => {
+    const [host, port, path] = ["host", "port", "path"].map((name) => property(place, name));
+    if (typeof path === "string" && path !== "") return [path];
+    if (typeof host !== "string" && typeof port !== "number") return [];
+    return [`${typeof host === "string" ? host : "localhost"}:${Number(port ?? 6379)}`];
+  });
+  return named.length === 0 ? undefined : named.join(",");
 }

@@ -10,7 +10,7 @@ interface Meaning {
 }
 
 const LONGEST = 300;
-const AGAIN = "nothing was written; it will be tried again";
+const NOTHING = "nothing was written";
 
 /** By the first word of the server's answer. All of these say that the command was not carried out. */
 const REPLIES: ReadonlyMap<string, Meaning> = new Map([
@@ -29,28 +29,34 @@ const REPLIES: ReadonlyMap<string, Meaning> = new Map([
   ],
   [
     "READONLY",
-    { code: "unavailable", advice: `this server is a replica: name the primary, or its Sentinels; ${AGAIN}` },
+    {
+      code: "unavailable",
+      advice: `this server is a replica: name the primary, or its Sentinels; ${NOTHING}`,
+    },
   ],
   [
     "NOREPLICAS",
-    { code: "unavailable", advice: `too few replicas follow this primary (min-replicas-to-write); ${AGAIN}` },
+    {
+      code: "unavailable",
+      advice: `too few replicas follow this primary (min-replicas-to-write); ${NOTHING}`,
+    },
   ],
   [
     "OOM",
-    { code: "unavailable", advice: `the server is out of memory: raise maxmemory or free some; ${AGAIN}` },
+    { code: "unavailable", advice: `the server is out of memory: raise maxmemory or free some; ${NOTHING}` },
   ],
   [
     "MISCONF",
     {
       code: "unavailable",
-      advice: `the server cannot save to its disk and takes no writes: free disk space; ${AGAIN}`,
+      advice: `the server cannot save to its disk and takes no writes: free disk space; ${NOTHING}`,
     },
   ],
-  ["LOADING", { code: "unavailable", advice: `the server is still reading its data; ${AGAIN}` }],
-  ["MASTERDOWN", { code: "unavailable", advice: `the replica has lost its primary; ${AGAIN}` }],
-  ["CLUSTERDOWN", { code: "unavailable", advice: `a part of the cluster has no primary; ${AGAIN}` }],
-  ["TRYAGAIN", { code: "unavailable", advice: `the cluster is moving this key; ${AGAIN}` }],
-  ["BUSY", { code: "unavailable", advice: `another script blocks the server; ${AGAIN}` }],
+  ["LOADING", { code: "unavailable", advice: `the server is still reading its data; ${NOTHING}` }],
+  ["MASTERDOWN", { code: "unavailable", advice: `the replica has lost its primary; ${NOTHING}` }],
+  ["CLUSTERDOWN", { code: "unavailable", advice: `a part of the cluster has no primary; ${NOTHING}` }],
+  ["TRYNOTHING", { code: "unavailable", advice: `the cluster is moving this key; ${NOTHING}` }],
+  ["BUSY", { code: "unavailable", advice: `another script blocks the server; ${NOTHING}` }],
   [
     "MOVED",
     {
@@ -82,10 +88,22 @@ export function failure(what: string, error: unknown, secrets: readonly string[]
   const meaning = meaningOf(raw);
   if (meaning !== undefined)
     return new ConclaveError(meaning.code, `${what}: Redis answered "${said}"; ${meaning.advice}`);
-  if (isReply(error)) return new ConclaveError("unavailable", `${what}: Redis answered "${said}"; ${AGAIN}`);
+  if (isReply(error))
+    return new ConclaveError("unavailable", `${what}: Redis answered "${said}"; ${NOTHING}`);
+  const unknown = READS.test(what) ? "" : "; whether it took effect is unknown";
+  return new ConclaveError("unavailable", `${what}: no answer from Redis (${said})${unknown}`);
+}
+
+/** What only asks has no effect. */
+const READS = /^(?:reading|asking|listing) /;
+
+/** No connection came about, so nothing was sent. What the server itself refuses is left as it is. */
+export function unreachable(error: unknown, hosts: string | undefined, secrets: readonly string[]): unknown {
+  if (isConclaveError(error) || isReply(error)) return error;
+  const at = hosts === undefined ? "" : ` at ${hosts}`;
   return new ConclaveError(
     "unavailable",
-    `${what}: no answer from Redis (${said}); whether it took effect is unknown; it will be tried again`,
+    `Redis${at} cannot be reached (${quoted(maskSecrets(describe(error), secrets))}): check host, port, TLS settings and that it runs`,
   );
 }
 

@@ -1,7 +1,7 @@
 /** ioredis and iovalkey: single servers, Sentinel and Cluster. */
 import { ConclaveError } from "../../kit/errors.js";
 import type { Driver, Link, SubscriberEvents, SubscriberLink } from "./driver.js";
-import { hasMethods, passwords, property } from "./driver.js";
+import { hasMethods, hostList, passwords, property } from "./driver.js";
 
 const METHODS = [
   "call",
@@ -53,6 +53,7 @@ export class IoRedisDriver implements Driver {
   readonly database: number;
   readonly cluster: boolean;
   readonly secrets: readonly string[];
+  readonly hosts: string | undefined;
   readonly #client: Client;
 
   constructor(client: Client) {
@@ -63,6 +64,9 @@ export class IoRedisDriver implements Driver {
     this.keyPrefix = typeof prefix === "string" ? prefix : "";
     const database = property(options, "db");
     this.database = typeof database === "number" ? database : 0;
+    const sentinels = property(options, "sentinels");
+    const places = this.cluster ? property(client, "startupNodes") : (sentinels ?? [options]);
+    this.hosts = Array.isArray(places) ? hostList(...(places as unknown[])) : undefined;
     this.secrets = passwords(
       property(options, "password"),
       property(options, "sentinelPassword"),

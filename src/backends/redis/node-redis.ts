@@ -1,7 +1,7 @@
 /** node-redis (`redis`, `@redis/client`): createClient, createCluster and createSentinel. */
 import { ConclaveError } from "../../kit/errors.js";
 import type { Driver, Link, SubscriberEvents, SubscriberLink } from "./driver.js";
-import { hasMethods, passwords, property } from "./driver.js";
+import { hasMethods, hostList, passwords, property } from "./driver.js";
 
 const METHODS = ["sendCommand", "duplicate", "connect", "on", "subscribe", "unsubscribe"] as const;
 type Client = Record<(typeof METHODS)[number], (...args: unknown[]) => unknown>;
@@ -21,6 +21,7 @@ export class NodeRedisDriver implements Driver {
   readonly database: number;
   readonly cluster: boolean;
   readonly secrets: readonly string[];
+  readonly hosts: string | undefined;
   readonly #client: Client;
   readonly #kind: Kind;
 
@@ -31,6 +32,7 @@ export class NodeRedisDriver implements Driver {
     const options = property(client, "options");
     const database = property(options, "database");
     this.database = typeof database === "number" ? database : 0;
+    this.hosts = hostList(property(options, "socket"));
     this.secrets = passwords(property(options, "password"));
   }
 

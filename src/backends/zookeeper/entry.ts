@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { withAbsolutePaths } from "../../kit/url-paths.js";
 import type { BackendEntry } from "../../seam/entry.js";
 
 export const zookeeper: BackendEntry = {
@@ -8,5 +10,6 @@ export const zookeeper: BackendEntry = {
   secrets: ["ZOOKEEPER_AUTH"],
   open: async (url) => (await import("./index.js")).openZooKeeper(url),
   openText: async (url) => (await import("./index.js")).openZooKeeper(url),
+  absolute: (url) => withAbsolutePaths(url, ["ca", "cert", "key"], resolve),
   guarantees: async () => (await import("./index.js")).zookeeperBackend({ env: {} }).guarantees,
 };

@@ -22,13 +22,13 @@ export function failure(what: string, status: number, text: string): ConclaveErr
     // A node that was taken out of the catalog registers itself again within a moment.
     return new ConclaveError(
       "unavailable",
-      `${said}; sessions belong to a node of their datacenter, and the agent that was asked is none now; it will be tried again. If dc is set, ask an agent of that datacenter instead`,
+      `${said}; sessions belong to a node of their datacenter, and the agent that was asked is none now. If dc is set, ask an agent of that datacenter instead`,
     );
   if (/namespaces? .*enterprise|invalid query parameter/i.test(text))
     return new ConclaveError("invalid", `${said}; leave the parameter out, or ask an agent that knows it`);
   if ([400, 404, 405, 413, 415].includes(status) || (status >= 300 && status < 400))
     return new ConclaveError("invalid", `${said}; the request will not be accepted as it is`);
-  return new ConclaveError("unavailable", `${said}; it will be tried again`);
+  return new ConclaveError("unavailable", said);
 }
 
 /** Consul puts refusals of ACLs into answers of other kinds too. */

@@ -8,6 +8,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { Agent as HttpAgent, request as httpRequest } from "node:http";
 import type { RequestOptions } from "node:https";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { TLSSocket } from "node:tls";
 import { ConclaveError, describe, isConclaveError } from "../../../kit/errors.js";
 import type { Stop } from "../../../kit/stop.js";
 import { onAbort } from "../../../kit/wait.js";
@@ -92,7 +93,9 @@ export class HttpTransport implements Transport {
       };
       underWay.add(stop);
       const unlinkSignal = onAbort(signal, () => stop(signal.reason));
-      const fail = (error: Error): void => reject(cut ?? this.#unreachable(error));
+      let sent = false;
+      onceConnected(request, () => (sent = true));
+      const fail = (error: Error): void => reject(cut ?? this.#unanswered(error, call, sent));
       request.once("response", (response) => collect(response, resolve, fail));
       request.once("close", () => {
         underWay.delete(stop);
@@ -152,16 +155,24 @@ export class HttpTransport implements Transport {
     }
   }
 
-  #unreachable(cause: Error): ConclaveError {
+  #unanswered(cause: Error, { method }: ConsulRequest, sent: boolean): ConclaveError {
     // Node keeps what it could not read as HTTP, and that may quote our request: loggers print all of an error.
     if ("rawPacket" in cause) delete cause.rawPacket;
-    const { host, port } = this.#address;
-    return new ConclaveError(
-      "unavailable",
-      `cannot talk to Consul at ${host}:${port}: ${describe(cause)}; whether the request took effect is unknown`,
-      { cause },
-    );
+    const at = `${this.#address.host}:${this.#address.port}`;
+    const why = describe(cause);
+    const message = !sent
+      ? `Consul at ${at} cannot be reached (${why}): check host, port, TLS settings and that an agent runs there`
+      : `no answer from Consul at ${at} (${why})${method === "GET" ? "" : "; whether the request took effect is unknown"}`;
+    return new ConclaveError("unavailable", message, { cause });
   }
+}
+
+/** Before that nothing of the request was sent. */
+function onceConnected(request: ClientRequest, connected: () => void): void {
+  request.once("socket", (socket) => {
+    if (!socket.connecting) connected(); // it was used before
+    else socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", connected);
+  });
 }
 
 function tlsOptions({ ca, cert, key, serverName }: ConsulTlsFiles, host: string): RequestOptions {
