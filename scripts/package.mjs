@@ -17,7 +17,7 @@ import { minifySync } from "rolldown/utils";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const stage = join(root, "artifacts/package");
-const LARGEST = 1_950_000;
+const LARGEST = 2_000_000;
 /** Names, lines and order stay: whoever is woken at night reads this code, and steps through it. */
 const READABLE = { module: true, compress: false, mangle: false, codegen: { removeWhitespace: false } };
 

@@ -19,7 +19,7 @@ import { linked } from "../../scripts/package.mjs";
 import { files, ROOT, withoutComments } from "./sources.js";
 
 const STAGE = join(ROOT, "artifacts/package");
-const LARGEST = 1_950_000;
+const LARGEST = 2_000_000;
 
 interface Published {
   readonly exports: Record<string, string | { readonly types: string; readonly default: string }>;
@@ -48,7 +48,7 @@ describe("the package as it is published", { timeout: 120_000 }, () => {
     manifest = JSON.parse(staged("package.json")) as Published;
   }, 120_000);
 
-  it("is at most 1.95 MB unpacked", () => {
+  it("is at most 2.0 MB unpacked", () => {
     const all = readdirSync(STAGE, { recursive: true, withFileTypes: true }).filter((entry) =>
       entry.isFile(),
     );

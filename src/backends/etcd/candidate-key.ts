@@ -127,9 +127,9 @@ export class CandidateKey implements Stop {
       this.#seen(kv.createRevision);
   }
 
-  /** What stands in its place, in a layout with one key: a later leader's, whose token counts as seen. */
+  /** What stands in its place, in a layout with one key: a later leader's, whose token counts as seen. On our lease it is our own. */
   inItsPlace(kv: KeyValue | undefined): void {
-    if (kv !== undefined) this.#seen(kv.createRevision);
+    if (kv !== undefined && kv.lease !== this.lease) this.#seen(kv.createRevision);
   }
 
   lose(why: string): void {
