@@ -210,7 +210,10 @@ export class Monitor {
     if (goneAt !== undefined && askedAt > goneAt && !again)
       this.violate("false-extension", `${record.owner} had ${record.token} extended after its key was gone`);
     if (record.forgotten === "extension" && askedAt > record.forgottenAt) record.forgotten = "nothing";
-    record.deadline = node.oscillator.mono(this.scheduler.now) + leftMs;
+    const deadline = node.oscillator.mono(this.scheduler.now) + leftMs;
+    // Answers overtake each other: an older question moves nothing back.
+    if (record.deadline !== undefined && deadline < record.deadline) return;
+    record.deadline = deadline;
     record.extendedAt = this.scheduler.now;
     record.overBy = this.scheduler.now + leftMs / SLOWEST_RATE + STOP_SLACK_MS;
   }
