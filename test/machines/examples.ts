@@ -42,7 +42,7 @@ const APART: readonly (readonly [RegExp, string])[] = [
   ],
   [/\bconclave last-will\b/, "gives back what is written in a will; it campaigns nowhere"],
   [/^(?:ExecStopPost|NODE_OPTIONS)=/, "starts no candidate"],
-  [/^make (?:test|package)\b|^npm (?:install|run)\b/, "builds, installs or tests"],
+  [/^make (?:test|package)\b|^npm (?:install|run|pkg)\b/, "builds, installs or tests"],
   [/^curl /, "asks a sidecar that runs already"],
   [
     /^(?:kubectl|docker|deploy\/minikube)\b/,

@@ -70,7 +70,13 @@ export const SUCCESSION_MUTANTS: readonly Mutant[] = [
     name: "an heir lets others go first: ZooKeeper",
     rule: "who was asked for by name does not stand aside",
     stores: ["sessions"],
-    edits: [{ file: ZOOKEEPER_ASIDE, find: "node.heirOf?.has(predecessor) === true || ", replace: "" }],
+    edits: [
+      {
+        file: ZOOKEEPER_ASIDE,
+        find: "node.heirOf?.has(predecessor) === true || (await isNamed(queue, predecessor))",
+        replace: "false",
+      },
+    ],
   },
   {
     name: "an heir takes the keys of those ahead away: etcd",

@@ -44,3 +44,11 @@ it("who is alone leads; who is not goes", async () => {
   expect(await standAside(first.queue, latch(1), { vacancy: undefined })).toBe("left");
   expect([alone.commits, first.commits]).toEqual([[], [3]]);
 });
+
+it("whoever a leader has asked for by name leads, whichever of those ahead of it goes last", async () => {
+  for (const last of [latch(0), latch(1)]) {
+    const { queue, commits } = queueOf([latch(2), latch(3)]);
+    queue.node.heirOf = new Set([latch(0), latch(1)]);
+    expect([await standAside(queue, last, { vacancy: undefined }), commits]).toEqual(["leads", []]);
+  }
+});
