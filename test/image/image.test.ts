@@ -1,4 +1,4 @@
-/** The image of deploy/Dockerfile, built and run as three containers on one store. */
+/** The image of deploy/Dockerfile, built and run as three containers on one store. It takes minutes: CONCLAVE_LONG=1. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { freePorts } from "../support/free-ports.js";
 import { EtcdServer, hasEtcd } from "../support/etcd-server.js";
