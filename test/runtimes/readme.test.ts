@@ -1,6 +1,7 @@
 /**
  * The README followed in an empty folder: each of its blocks, as an ES module and as CommonJS, on every Node that is supported, on Bun and
  * on Deno. Only the addresses are others: its stores are not on this machine.
+ * The runtimes are fetched: it takes minutes, CONCLAVE_LONG=1.
  */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
