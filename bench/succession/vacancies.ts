@@ -22,15 +22,17 @@ export async function vacancies(url: string): Promise<Row> {
     await pause(1_000); // until all are on the roster
     leader = Promise.resolve(standing.elected.at(-1)!);
     for (let round = 0; round < ROUNDS; round++) {
-      const { id, term } = await leader;
+      const { id } = await leader;
       await pause(SETTLED_MS);
       const [best] = Object.keys(PRIORITIES)
         .filter((other) => other !== id)
         .sort((a, b) => PRIORITIES[b]! - PRIORITIES[a]!);
       leader = standing.next();
       const asked = performance.now();
-      await term.resign();
+      // It leaves: where there is no queue, one that resigns and stands again at once would be the preferred one itself.
+      await standing.leave(id);
       const next = await leader;
+      await standing.join(id, { priority: PRIORITIES[id]! });
       times.push(next.at - asked);
       if (next.id === best) preferred++;
     }
