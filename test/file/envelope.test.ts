@@ -75,6 +75,14 @@ describe("what a record file holds", () => {
     expect(decodeEnvelope(written, HERE)).toEqual({ number: null, id: "", record: "" });
   });
 
+  it("keeps the ttl, and only that, of a record without a checksum: its leader may still renew it", () => {
+    const text =
+      '{"v":1,"number":"5","id":"x"}\n{"v":1,"ttlMs":60000,"holder":null,"token":null,"since":1,"value":""}';
+    const { record, number } = decodeEnvelope(bytes(text), HERE);
+    expect(number).toBeNull();
+    expect(decodeLease(record)).toMatchObject({ holder: UNKNOWN_HOLDER, ttlMs: 60000 });
+  });
+
   it("keeps the ttl, and only that, of a format it does not know", () => {
     const text =
       '{"v":2,"number":"5","id":"x"}\n{"v":1,"ttlMs":60000,"holder":null,"token":null,"since":1,"value":""}';

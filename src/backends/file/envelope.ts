@@ -58,6 +58,9 @@ export function decodeEnvelope(data: Uint8Array, place: string): Decoded {
   if (header["v"] !== FORMAT || number === null || typeof id !== "string" || id.length > 64) {
     return { number, id: "", record: onlyTtl(bytes.toString("utf8", end + 1).trimEnd()) };
   }
+  // Without a checksum, as older versions wrote it, or torn so that it looks like that. A leader of such a version has its ttl all the same.
+  if (size === undefined)
+    return { ...unreadable, record: onlyTtl(bytes.toString("utf8", end + 1).trimEnd()) };
   if (typeof size !== "number" || !Number.isInteger(size) || size < 0) return unreadable;
   const last = end + 1 + size;
   if (bytes.toString("latin1", last + 1, last + 1 + SUM) !== checksum(bytes.subarray(0, last), place))
