@@ -2,6 +2,7 @@
 import { chmod, chown, cp, mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import type { FileSystem } from "../../src/backends/file/fs.js";
 import { GuardedDirectory } from "../../src/backends/file/guarded.js";
 import { fileBackend } from "../../src/backends/file/index.js";
 import { Election } from "../../src/election/election.js";
@@ -60,6 +61,19 @@ async function leads({ election }: Candidate): Promise<void> {
   await expect.poll(() => election.leading, PATIENCE).toBe(true);
 }
 
+/** A file system on which the directory is replaced by a copy of itself, just before the next record is linked. */
+function swapped(directory: string): { readonly fs: FileSystem; swap(): void } {
+  let asked = false;
+  const fs = interposed(async (step) => {
+    if (step !== "link" || !asked) return;
+    asked = false;
+    await cp(directory, `${directory}-copy`, { recursive: true });
+    await rename(directory, `${directory}-old`);
+    await rename(`${directory}-copy`, directory);
+  });
+  return { fs, swap: () => void (asked = true) };
+}
+
 describe("a directory that is not safe any more", () => {
   it.runIf(isRoot)("is not written to after another user has made it anew", async () => {
     const directory = await root();
@@ -91,17 +105,10 @@ describe("a directory that is not safe any more", () => {
 
   it("is not trusted for a write during which it was replaced", async () => {
     const directory = await root();
-    let swap = false;
-    const fs = interposed(async (step) => {
-      if (step !== "link" || !swap) return;
-      swap = false;
-      await cp(directory, `${directory}-copy`, { recursive: true });
-      await rename(directory, `${directory}-old`);
-      await rename(`${directory}-copy`, directory);
-    });
+    const { fs, swap } = swapped(directory);
     const store = storeIn("", { fs, root: new GuardedDirectory({ directory }) });
     const first = await store.write("a", null, "1", open);
-    swap = true;
+    swap();
     await expect(store.write("a", first!.version, "2", open)).rejects.toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("replaced"),
@@ -113,20 +120,13 @@ describe("a directory that is not safe any more", () => {
 
   it("loses no record to a writer that finds it replaced: what is old elsewhere may count here", async () => {
     const directory = await root();
-    let swap = false;
-    const fs = interposed(async (step) => {
-      if (step !== "link" || !swap) return;
-      swap = false;
-      await cp(directory, `${directory}-copy`, { recursive: true });
-      await rename(directory, `${directory}-old`);
-      await rename(`${directory}-copy`, directory);
-    });
+    const { fs, swap } = swapped(directory);
     const store = storeIn("", { fs, root: new GuardedDirectory({ directory }) });
     let entry = await store.write("a", null, "0", open);
     for (let i = 1; i < 20; i++) entry = await store.write("a", entry!.version, `${i}`, open);
     await store[Symbol.asyncDispose](); // what is old has been removed
     const before = await readdir(recordsOf(directory, "a"));
-    swap = true;
+    swap();
     const late = storeIn("", { fs, root: new GuardedDirectory({ directory }) });
     await expect(late.write("a", entry!.version, "late", open)).rejects.toThrow("replaced");
     await late[Symbol.asyncDispose]();
