@@ -184,6 +184,23 @@ describe("a server that is not there", () => {
     }
   });
 
+  // As Redis writes them: whoever does not know the word takes a refusal for an answer that did not come.
+  it.each([
+    ["READONLY You can't write against a read only replica.", /is a replica/],
+    ["NOREPLICAS Not enough good replicas to write.", /too few replicas/],
+    ["OOM command not allowed when used memory > 'maxmemory'.", /out of memory/],
+    ["MISCONF Redis is configured to save RDB snapshots, but it is unable to persist.", /disk/],
+    ["LOADING Redis is loading the dataset in memory", /still reading/],
+    ["MASTERDOWN Link with MASTER is down", /lost its primary/],
+    ["CLUSTERDOWN The cluster is down", /has no primary/],
+    ["TRYAGAIN Multiple keys request during rehashing of slot", /moving this key/],
+    ["BUSY Redis is busy running a script.", /another script/],
+  ])("a refusal is known by its first word: %s", (text, advice) => {
+    const error = failure('writing election "x"', new Error(text), []);
+    expect([error.code, error.message]).toEqual(["unavailable", expect.stringMatching(advice)]);
+    expect(error.message).toMatch(/nothing was written$/);
+  });
+
   it("an answer that did not come is of no effect if it was only asked for", () => {
     const lost = new Error("Connection is closed.");
     expect(failure('reading election "x"', lost, []).message).not.toContain("took effect");

@@ -55,7 +55,7 @@ const REPLIES: ReadonlyMap<string, Meaning> = new Map([
   ["LOADING", { code: "unavailable", advice: `the server is still reading its data; ${NOTHING}` }],
   ["MASTERDOWN", { code: "unavailable", advice: `the replica has lost its primary; ${NOTHING}` }],
   ["CLUSTERDOWN", { code: "unavailable", advice: `a part of the cluster has no primary; ${NOTHING}` }],
-  ["TRYNOTHING", { code: "unavailable", advice: `the cluster is moving this key; ${NOTHING}` }],
+  ["TRYAGAIN", { code: "unavailable", advice: `the cluster is moving this key; ${NOTHING}` }],
   ["BUSY", { code: "unavailable", advice: `another script blocks the server; ${NOTHING}` }],
   [
     "MOVED",
